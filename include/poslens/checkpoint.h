@@ -1,0 +1,85 @@
+#pragma once
+// Model files: named tensors and metadata, whatever the container. Tensors stay in the
+// memory-mapped file until they are expanded.
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace poslens {
+
+enum class TensorType { f32, f16, bf16, q4_0, q4_1, q8_0 };
+std::string to_string(TensorType type);
+
+// Elements in one quantised block (1 for plain types) and the block's bytes.
+struct TensorLayout {
+  std::int64_t block_elements;
+  std::int64_t block_bytes;
+};
+TensorLayout layout_of(TensorType type);
+
+// A tensor in a mapped file; row-major, the last extent varies fastest (the reverse of the order in
+// GGUF files). Its row length is a multiple of the block's elements.
+struct TensorEntry {
+  std::string name;
+  TensorType type = TensorType::f32;
+  std::vector<std::int64_t> shape;
+  std::span<const std::byte> bytes;
+
+  std::int64_t elements() const;
+};
+
+// Writes rows first..first+count-1 of a tensor (a vector is one row) as f32; out has count * (row
+// length) elements.
+void expand_rows(const TensorEntry& tensor, std::int64_t first, std::int64_t count,
+                 std::span<float> out);
+
+// A metadata value as GGUF has them; integers are widened.
+using MetadataValue =
+    std::variant<bool, std::int64_t, std::uint64_t, double, std::string, std::vector<bool>,
+                 std::vector<std::int64_t>, std::vector<double>, std::vector<std::string>>;
+
+// A read-only model file. Throws Error naming file, field, expected and found.
+class Checkpoint {
+ public:
+  virtual ~Checkpoint() = default;
+
+  // GGUF version 2 or 3, little-endian. Everything in the header is checked before use: lengths,
+  // offsets, alignment, overlap and duplicate names.
+  static std::unique_ptr<Checkpoint> open(const std::filesystem::path& path);
+
+  virtual const std::filesystem::path& path() const = 0;
+  // "GGUF v3", say.
+  virtual std::string format() const = 0;
+  virtual const std::vector<TensorEntry>& tensors() const = 0;
+  virtual const std::map<std::string, MetadataValue>& metadata() const = 0;
+
+  // Hash of the whole file's header and size, 16 hexadecimal digits: names the file in artefacts.
+  virtual std::string fingerprint() const = 0;
+
+  // nullptr when there is none of that name.
+  const TensorEntry* find(std::string_view name) const;
+  // Throws Error unless the tensor is there with exactly this shape.
+  const TensorEntry& require(std::string_view name, const std::vector<std::int64_t>& shape) const;
+
+  // Metadata by key. The first forms throw Error when the key is missing or of another type.
+  std::int64_t integer(std::string_view key) const;
+  std::int64_t integer_or(std::string_view key, std::int64_t otherwise) const;
+  double number(std::string_view key) const;
+  double number_or(std::string_view key, double otherwise) const;
+  std::string text(std::string_view key) const;
+  std::string text_or(std::string_view key, std::string_view otherwise) const;
+  bool boolean_or(std::string_view key, bool otherwise) const;
+  bool has(std::string_view key) const;
+  const std::vector<std::string>& texts(std::string_view key) const;
+  const std::vector<std::int64_t>& integers(std::string_view key) const;
+};
+
+}  // namespace poslens

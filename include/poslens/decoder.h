@@ -1,0 +1,47 @@
+#pragma once
+// Runs a ModelSpec over sequences of equal length, layer by layer, and hands scores to an observer.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "poslens/checkpoint.h"
+#include "poslens/model_spec.h"
+#include "poslens/score_map.h"
+
+namespace poslens {
+
+enum class ComputeType { f32, bf16 };  // of matrix products; everything else is f32
+std::string to_string(ComputeType type);
+
+struct DecoderOptions {
+  ComputeType compute_type = ComputeType::f32;
+  std::vector<int> layers;  // whose scores are kept, ascending; empty: all
+  std::int64_t groups = 1;  // sequence s adds to group s mod groups
+  bool per_head = false;
+  bool probs = false;
+  bool variance = false;  // over sequences, of the scores' mean over heads
+  bool loss = true;       // ignored unless the last layer is among `layers`
+  std::int64_t memory_bytes = std::int64_t{4} << 30;  // decides how many sequences go together
+
+  // Throws UsageError naming the option, the value and what is allowed.
+  void validate(const ModelSpec& spec) const;
+};
+
+// Token ids, sequence after sequence, each of `length`.
+struct TokenBatch {
+  std::int64_t length = 0;
+  std::vector<std::int32_t> ids;
+  std::int64_t sequences() const { return length == 0 ? 0 : std::ssize(ids) / length; }
+};
+
+// Mean scores over sequences and heads, stage scaled, source model; with groups > 1 scores_groups
+// too. Stops after the last layer asked for. Throws Error on token ids outside of the vocabulary
+// and when a weight cannot be read. The same bits for the same thread count.
+ScoreMap run_decoder(const Checkpoint& checkpoint, const ModelSpec& spec, const TokenBatch& batch,
+                     const DecoderOptions& options);
+
+}  // namespace poslens

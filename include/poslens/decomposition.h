@@ -1,0 +1,58 @@
+#pragma once
+// How much of a map is relative. Everything here compares maps modulo row functions g(i), which
+// change no attention (gauge); docs/metrics.md derives it.
+//
+// Over the scored pairs i > j the map is fitted by least squares with nested spaces
+//   g(i);   f(i-j) + g(i);   h(j) + g(i);   f(i-j) + g(i) + h(j),
+// and shares are ratios of residual sums of squares. f, g and h are confounded in their linear
+// parts, so shares of nested fits are reported and never three separate effects.
+
+#include <cstdint>
+#include <vector>
+
+#include "poslens/matrix.h"
+#include "poslens/score_map.h"
+
+namespace poslens {
+
+// A number and the standard error of its estimate: jackknife over groups of sequences; NaN when the
+// map has no groups.
+struct Estimate {
+  double value = 0;
+  double standard_error = 0;
+};
+
+// Sums of squares are per scored pair (means), so that they compare across n; scores squared.
+struct Decomposition {
+  Estimate total;              // RSS(g) / pairs
+  Estimate nonrelative;        // RSS(f+g) / pairs
+  Estimate nonkey;             // RSS(h+g) / pairs
+  Estimate remainder;          // RSS(f+g+h) / pairs
+  Estimate nonrelative_share;  // RSS(f+g) / RSS(g)
+  Estimate nonkey_share;       // RSS(h+g) / RSS(g)
+  Estimate remainder_share;    // RSS(f+g+h) / RSS(g)
+};
+
+// Which pairs i > j count.
+struct Support {
+  std::int64_t first_key = 0;  // 1 leaves out key 0, the attention sink
+};
+
+// groups: maps of disjoint groups of samples, same shape [n, n]; pairs above the diagonal are not
+// read. With two or more groups every sum of squares is the mean over pairs of groups of
+// <residual(A), residual(B)>, an unbiased estimate of the expected map's; with one it is
+// ||residual||^2, inflated by sampling noise. n >= 4 + first_key.
+Decomposition decompose(const std::vector<MatrixView<const float>>& groups, Support support);
+
+// The residual of a map after the fit of f(i-j) + g(i) over i > j (NaN elsewhere).
+Matrix<float> nonrelative_residual(MatrixView<const float> map, Support support);
+
+// The paper's diagonal normalisation: each diagonal i - j = t minus its own mean over finite
+// entries; NaN stays NaN. Both triangles.
+Matrix<float> diagonal_normalised(MatrixView<const float> map);
+
+// Slope of the score against log(1 + i - j), common to all rows, over i > j modulo g(i); negative
+// when near keys score higher.
+Estimate nearness_slope(const std::vector<MatrixView<const float>>& groups, Support support);
+
+}  // namespace poslens

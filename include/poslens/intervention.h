@@ -1,0 +1,37 @@
+#pragma once
+// Changes to the model under study: functions ModelSpec -> ModelSpec. The decoder knows none of
+// them.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "poslens/model_spec.h"
+
+namespace poslens {
+
+// One parsed intervention:
+//   rope=none | rope=theta:X | mask=causal|full|window:W|prefix:K   each with optional @LAYERS
+//   positions=+K | bos=none | bos=force
+// LAYERS is a list such as 0-3,7, counted from 0; all layers when absent.
+struct Intervention {
+  std::string text;         // as given
+  std::string key;          // rope, mask, positions, bos
+  std::string value;        // none, full, ...
+  std::vector<int> layers;  // empty: all
+};
+
+// Throws UsageError saying what is wrong and what is allowed.
+Intervention parse_intervention(std::string_view text);
+
+// The changed model. Throws UsageError when a layer is out of range, when two interventions set the
+// same thing of the same layer, or when the model has no rotary encoding to change.
+ModelSpec apply(ModelSpec spec, const std::vector<Intervention>& interventions);
+
+// In words, for reports: "RoPE off in layers 2 to 5 (counted from 0)".
+std::string describe(const Intervention& intervention);
+
+// 0-3,7 -> {0, 1, 2, 3, 7}: ascending and without repeats. Throws UsageError naming `option`.
+std::vector<int> parse_layers(std::string_view text, std::string_view option);
+
+}  // namespace poslens

@@ -1,0 +1,40 @@
+#pragma once
+// Attention masks: which keys a query may see.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace poslens {
+
+// Positions first..last-1.
+struct KeyRange {
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+};
+
+struct Mask {
+  enum class Kind {
+    causal,  // j <= i
+    full,    // every j
+    window,  // 0 <= i - j < size
+    prefix,  // j <= i, and the first `size` positions all see each other
+  };
+  Kind kind = Kind::causal;
+  std::int64_t size = 0;
+
+  bool operator==(const Mask&) const = default;
+
+  // The keys that query i of n sees; a contiguous, non-empty range for every kind.
+  KeyRange keys(std::int64_t query, std::int64_t n) const;
+  bool visible(std::int64_t query, std::int64_t key) const;
+  // No query sees a later key.
+  bool is_causal() const { return kind == Kind::causal || kind == Kind::window; }
+
+  // causal, full, window:W or prefix:K with W, K >= 1. Throws UsageError naming the text.
+  static Mask parse(std::string_view text);
+  // The text that parse() takes.
+  std::string text() const;
+};
+
+}  // namespace poslens

@@ -1,0 +1,56 @@
+#pragma once
+// The parameter-free Transformer of arXiv 2509.21042, as data: theory and simulation both take it.
+// One layer, X [n, dim], no weights:
+//   Y = Norm(X);  S = scale * R(Y) R(Y)^T;  A = softmax(mask(S));  X <- A Y + r X.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "poslens/mask.h"
+
+namespace poslens {
+
+enum class Norm {
+  l2,         // y = x / |x|
+  layernorm,  // y = (x - mean) / std, no weights, eps 1e-12; |y| = sqrt(dim)
+  rmsnorm,    // y = x / rms(x); |y| = sqrt(dim)
+  none,
+};
+enum class ScoreScale { none, inv_sqrt_dim, inv_dim };
+enum class Inputs {
+  sphere,    // x_i = X u_i, u_i = (g_i + l c) / |g_i + l c|
+  gaussian,  // x_i = X (g_i + l c) sqrt(1 - alpha) / sqrt(dim): mean square norm X^2
+};
+
+struct ParameterFreeSpec {
+  std::int64_t n = 50;  // tokens
+  int dim = 64;
+  int layer_count = 4;
+  double alpha = 0;  // E<x_i, x_j> / X^2, i != j; in [0, 1); l = sqrt(alpha / (1 - alpha))
+  Norm norm = Norm::l2;
+  ScoreScale score_scale = ScoreScale::none;
+  Inputs inputs = Inputs::sphere;
+  double input_norm = 1;  // X
+  bool residual = true;
+  std::optional<double> rope_theta;  // no rotary encoding when empty; turns all dim coordinates
+  Mask mask;
+
+  // The number that score_scale stands for.
+  double scale() const;
+
+  // Throws UsageError naming the option, the value and what is allowed.
+  void validate() const;
+  // Option names and values, for Provenance.
+  std::vector<std::pair<std::string, std::string>> options() const;
+};
+
+Norm parse_norm(const std::string& text);               // l2, layernorm, rmsnorm, none
+ScoreScale parse_score_scale(const std::string& text);  // none, inv-sqrt-dim, inv-dim
+Inputs parse_inputs(const std::string& text);           // sphere, gaussian
+std::string to_string(Norm norm);
+std::string to_string(ScoreScale scale);
+std::string to_string(Inputs inputs);
+
+}  // namespace poslens

@@ -1,0 +1,86 @@
+#pragma once
+// The one result type: theory, simulation and models all yield a ScoreMap, and metrics, figures and
+// reports cannot tell them apart. docs/formats.md describes its .npz file.
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "poslens/matrix.h"
+
+namespace poslens {
+
+enum class Source { theory, simulation, model };
+
+// How far a score has come: raw q.k; scaled by the softmax scale; capped by the softcap; biased by
+// ALiBi. A mask is never part of a score.
+enum class Stage { raw, scaled, capped, biased };
+
+std::string to_string(Source source);
+std::string to_string(Stage stage);
+
+// What was done to get a map: enough to do it again. Empty text and zero numbers mean "does not
+// apply" and are left out of meta.json.
+struct Provenance {
+  std::string averaging;                                     // in words: what the mean runs over
+  std::vector<std::pair<std::string, std::string>> options;  // option name without --, value
+  std::string engine;                                        // simulation: triangular or dense
+  std::string model;                                         // name of the model
+  std::string model_fingerprint;                             // hash of the file
+  std::string bos_policy;  // what the tokenizer's file says, and what was done
+  std::vector<std::string> interventions;
+  std::string text;              // where the tokens came from
+  std::string text_fingerprint;  // hash of the token ids
+  std::int64_t documents_used = 0;
+  std::int64_t documents_skipped = 0;  // too short for one sequence
+  std::uint64_t seed = 0;
+  std::string program;       // poslens and its version
+  std::string command_line;  // as given
+  double seconds = 0;
+  std::int64_t peak_memory_bytes = 0;
+};
+
+struct ScoreMap {
+  Source source = Source::theory;
+  Stage stage = Stage::scaled;
+  std::int64_t n = 0;
+  std::vector<int> layers;          // layer numbers, from 0, in ascending order
+  std::vector<float> scores;        // [layers, n, n] mean scores; NaN where the mask hides the pair
+  std::vector<std::int64_t> count;  // [n, n] samples behind each entry; 0 where hidden
+
+  // Optional; empty when not asked for.
+  std::vector<float> variance;       // [layers, n, n] over samples
+  std::vector<float> probs;          // [layers, n, n] mean attention probabilities
+  std::int64_t groups = 0;           // sample s belongs to group s mod groups
+  std::vector<float> scores_groups;  // [groups, layers, n, n]
+  std::int64_t heads = 0;
+  std::vector<float> scores_heads;  // [layers, heads, n, n]
+  std::vector<double> loss;         // [n-1] next-token cross entropy by position, nats
+  std::vector<double> recency;      // [layers] recency probability
+
+  Provenance provenance;
+
+  // The map of the layer at this place in `layers` (not the layer's number).
+  MatrixView<const float> layer(std::size_t place) const;
+  MatrixView<const float> group_layer(std::size_t group, std::size_t place) const;
+  // The place of a layer number in `layers`. Throws Error, naming the layers there are.
+  std::size_t place_of(int layer_number) const;
+
+  // All values allocated for `layer_count` layers: scores NaN, count zero.
+  static ScoreMap sized(std::vector<int> layer_numbers, std::int64_t n);
+};
+
+// Writes the artefact; see write_atomically. Throws Error when the file cannot be written.
+void save(const ScoreMap& map, const std::filesystem::path& path);
+
+// Reads an artefact. Throws Error naming the file and array when it is not one, is damaged, or has
+// an array of another type or shape than docs/formats.md says.
+ScoreMap load_score_map(const std::filesystem::path& path);
+
+// What meta.json holds, as JSON text (schema poslens/1).
+std::string meta_json(const ScoreMap& map);
+
+}  // namespace poslens

@@ -1,0 +1,12 @@
+#pragma once
+// One file per verb: cmd_<verb>.cc adds its subcommand, whose callback does the work.
+
+namespace CLI {
+class App;
+}
+
+namespace poslens::cli {
+
+void add_theory(CLI::App& app);
+
+}  // namespace poslens::cli

@@ -1,0 +1,98 @@
+#include "cli/options.h"
+
+#include <charconv>
+#include <cmath>
+
+#include "poslens/error.h"
+#include "poslens/progress.h"
+#include "poslens/threads.h"
+
+namespace poslens::cli {
+namespace {
+
+std::string& stored_command_line() {
+  static std::string line;
+  return line;
+}
+
+std::optional<double> parse_rope(const std::string& text) {
+  if (text == "none") return std::nullopt;
+  double theta = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), theta);
+  if (error != std::errc{} || end != text.data() + text.size() || !(theta > 0) ||
+      !std::isfinite(theta)) {
+    throw UsageError("--rope " + text + ": expected none or a positive number (theta)");
+  }
+  return theta;
+}
+
+}  // namespace
+
+void add_common_options(CLI::App& command) {
+  command
+      .add_option_function<int>(
+          "--threads", [](const int& count) { set_thread_count(count); },
+          "Threads (default: the cores there are)")
+      ->check(CLI::Range(1, 1024))
+      ->type_name("N");
+  command.add_flag_callback(
+      "--quiet", [] { Progress::set_quiet(true); }, "Show no progress");
+}
+
+void add_output_options(CLI::App& command, OutputOptions& output) {
+  command.add_option("-o,--out", output.out, "Where the result goes")
+      ->required()
+      ->type_name("PATH");
+  command.add_flag("--force", output.force, "Replace what is there");
+}
+
+void add_parameter_free_options(CLI::App& command, ParameterFreeSpec& spec) {
+  command.add_option("--n", spec.n, "Tokens")->capture_default_str();
+  command.add_option("--dim", spec.dim, "Width d of the residual stream")->capture_default_str();
+  command.add_option("--layers", spec.layer_count, "Layers")->capture_default_str();
+  command
+      .add_option("--alpha", spec.alpha, "Mean inner product of two unit inputs, 0 <= alpha < 1")
+      ->capture_default_str();
+  command
+      .add_option_function<std::string>(
+          "--norm", [&spec](const std::string& text) { spec.norm = parse_norm(text); },
+          "l2, layernorm, rmsnorm or none (default l2)")
+      ->type_name("NORM");
+  command
+      .add_option_function<std::string>(
+          "--score-scale",
+          [&spec](const std::string& text) { spec.score_scale = parse_score_scale(text); },
+          "none, inv-sqrt-dim or inv-dim (default none)")
+      ->type_name("SCALE");
+  command
+      .add_option_function<std::string>(
+          "--inputs", [&spec](const std::string& text) { spec.inputs = parse_inputs(text); },
+          "sphere: every input has norm X; gaussian: mean square norm X^2 (default sphere)")
+      ->type_name("INPUTS");
+  command.add_option("--input-norm", spec.input_norm, "X, the norm of the inputs")
+      ->capture_default_str();
+  command.add_flag("--residual,!--no-residual", spec.residual, "Residual connection (default on)");
+  command
+      .add_option_function<std::string>(
+          "--rope", [&spec](const std::string& text) { spec.rope_theta = parse_rope(text); },
+          "none, or theta of a rotary encoding (default none)")
+      ->type_name("none|THETA");
+  command
+      .add_option_function<std::string>(
+          "--mask", [&spec](const std::string& text) { spec.mask = Mask::parse(text); },
+          "causal, full, window:W or prefix:K (default causal)")
+      ->type_name("MASK");
+}
+
+const std::string& command_line() { return stored_command_line(); }
+
+void set_command_line(int argc, char** argv) {
+  std::string& line = stored_command_line();
+  line.clear();
+  for (int i = 0; i < argc; ++i) {
+    if (i > 0) line += ' ';
+    line += i == 0 ? std::filesystem::path(argv[0]).filename().string() : argv[i];
+  }
+}
+
+}  // namespace poslens::cli

@@ -1,0 +1,56 @@
+#include "poslens/progress.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <utility>
+
+namespace poslens {
+namespace {
+
+std::atomic<bool> quiet_requested = false;
+
+double seconds(std::chrono::steady_clock::duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+std::string with_prefix(double value) {
+  if (value >= 1e6) return fmt::format("{:.1f} M ", value / 1e6);
+  if (value >= 1e3) return fmt::format("{:.1f} k ", value / 1e3);
+  return fmt::format("{:.0f} ", value);
+}
+
+}  // namespace
+
+Progress::Progress(std::string label, double total, std::string units)
+    : label_(std::move(label)), total_(total), units_(std::move(units)) {}
+
+Progress::~Progress() {
+  if (shown_) std::fputs("\r\x1b[K", stderr);
+}
+
+void Progress::set_quiet(bool quiet) { quiet_requested = quiet; }
+
+void Progress::advance(double amount) {
+  const std::scoped_lock lock(mutex_);
+  done_ += amount;
+  const Clock::time_point now = Clock::now();
+  if (seconds(now - start_) < 2.0 || seconds(now - last_) < 0.2) return;
+  last_ = now;
+  if (!quiet_requested && isatty(STDERR_FILENO) != 0) show(now);
+}
+
+void Progress::show(Clock::time_point now) {
+  const double elapsed = seconds(now - start_);
+  const double share = total_ > 0 ? std::clamp(done_ / total_, 0.0, 1.0) : 0.0;
+  const double left = share > 0 ? elapsed * (1 - share) / share : 0.0;
+  fmt::print(stderr, "\r\x1b[K{}  {:.0f} %  {}{}/s  {:.0f} s left", label_, 100 * share,
+             with_prefix(done_ / elapsed), units_, left);
+  std::fflush(stderr);
+  shown_ = true;
+}
+
+}  // namespace poslens

@@ -1,0 +1,157 @@
+#include "poslens/score_map.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "maps/meta.h"
+#include "poslens/error.h"
+#include "poslens/npz.h"
+
+namespace poslens {
+namespace {
+
+// Takes arrays out of an archive, checking type and shape.
+class ArrayReader {
+ public:
+  ArrayReader(const NpzContents& contents, std::string file)
+      : contents_(contents), file_(std::move(file)) {}
+
+  bool has(const std::string& name) const { return contents_.arrays.contains(name); }
+
+  const std::vector<std::int64_t>& shape(const std::string& name, std::size_t rank) const {
+    const Array& array = find(name);
+    if (array.shape.size() != rank) {
+      throw Error(fmt::format("{}: {}: expected {} dimensions, found {}", file_, name, rank,
+                              array.shape.size()));
+    }
+    return array.shape;
+  }
+
+  template <typename T>
+  std::vector<T> take(const std::string& name, ArrayType type,
+                      const std::vector<std::int64_t>& expected) const {
+    const Array& array = find(name);
+    if (array.type != type) throw Error(file_ + ": " + name + ": values of an unexpected type");
+    if (array.shape != expected) {
+      throw Error(fmt::format("{}: {}: expected shape [{}], found [{}]", file_, name,
+                              fmt::join(expected, ", "), fmt::join(array.shape, ", ")));
+    }
+    return array.values<T>();
+  }
+
+  std::vector<float> take_if(const std::string& name,
+                             const std::vector<std::int64_t>& expected) const {
+    return has(name) ? take<float>(name, ArrayType::f32, expected) : std::vector<float>();
+  }
+
+ private:
+  const Array& find(const std::string& name) const {
+    const auto found = contents_.arrays.find(name);
+    if (found == contents_.arrays.end()) throw Error(file_ + ": has no array '" + name + "'");
+    return found->second;
+  }
+
+  const NpzContents& contents_;
+  std::string file_;
+};
+
+MatrixView<const float> square(const std::vector<float>& values, std::size_t place,
+                               std::int64_t n) {
+  const auto side = static_cast<std::size_t>(n);
+  return {values.data() + place * side * side, side, side};
+}
+
+}  // namespace
+
+MatrixView<const float> ScoreMap::layer(std::size_t place) const {
+  return square(scores, place, n);
+}
+
+MatrixView<const float> ScoreMap::group_layer(std::size_t group, std::size_t place) const {
+  return square(scores_groups, group * layers.size() + place, n);
+}
+
+std::size_t ScoreMap::place_of(int layer_number) const {
+  const auto found = std::find(layers.begin(), layers.end(), layer_number);
+  if (found == layers.end()) {
+    throw Error(
+        fmt::format("layer {}: the map has layers {}", layer_number, fmt::join(layers, ", ")));
+  }
+  return static_cast<std::size_t>(found - layers.begin());
+}
+
+ScoreMap ScoreMap::sized(std::vector<int> layer_numbers, std::int64_t n) {
+  ScoreMap map;
+  map.n = n;
+  map.layers = std::move(layer_numbers);
+  const auto square_size = static_cast<std::size_t>(n * n);
+  map.scores.assign(map.layers.size() * square_size, std::numeric_limits<float>::quiet_NaN());
+  map.count.assign(square_size, 0);
+  return map;
+}
+
+void save(const ScoreMap& map, const std::filesystem::path& path) {
+  const auto layers = static_cast<std::int64_t>(map.layers.size());
+  const std::vector<std::int64_t> shape = {layers, map.n, map.n};
+  std::vector<ArrayRef> arrays;
+  arrays.push_back(array_ref("layers", {layers}, std::span<const std::int32_t>(map.layers)));
+  arrays.push_back(array_ref("scores", shape, std::span(map.scores)));
+  arrays.push_back(array_ref("count", {map.n, map.n}, std::span(map.count)));
+  if (!map.variance.empty()) {
+    arrays.push_back(array_ref("variance", shape, std::span(map.variance)));
+  }
+  if (!map.probs.empty()) arrays.push_back(array_ref("probs", shape, std::span(map.probs)));
+  if (!map.scores_groups.empty()) {
+    arrays.push_back(array_ref("scores_groups", {map.groups, layers, map.n, map.n},
+                               std::span(map.scores_groups)));
+  }
+  if (!map.scores_heads.empty()) {
+    arrays.push_back(
+        array_ref("scores_heads", {layers, map.heads, map.n, map.n}, std::span(map.scores_heads)));
+  }
+  if (!map.loss.empty()) arrays.push_back(array_ref("loss", {map.n - 1}, std::span(map.loss)));
+  if (!map.recency.empty()) {
+    arrays.push_back(array_ref("recency", {layers}, std::span(map.recency)));
+  }
+  write_npz(path, arrays, {{"meta.json", meta_json(map)}});
+}
+
+ScoreMap load_score_map(const std::filesystem::path& path) {
+  const NpzContents contents = read_npz(path);
+  const ArrayReader reader(contents, path.string());
+  ScoreMap map;
+  const auto meta = contents.texts.find("meta.json");
+  if (meta == contents.texts.end()) throw Error(path.string() + ": has no meta.json");
+  try {
+    read_meta(meta->second, map);
+  } catch (const Error& error) {
+    throw Error(path.string() + ": meta.json: " + error.what());
+  }
+  const std::int64_t layers = reader.shape("layers", 1)[0];
+  map.n = reader.shape("count", 2)[0];
+  const std::vector<std::int64_t> shape = {layers, map.n, map.n};
+  map.layers = reader.take<std::int32_t>("layers", ArrayType::i32, {layers});
+  map.scores = reader.take<float>("scores", ArrayType::f32, shape);
+  map.count = reader.take<std::int64_t>("count", ArrayType::i64, {map.n, map.n});
+  map.variance = reader.take_if("variance", shape);
+  map.probs = reader.take_if("probs", shape);
+  if (reader.has("scores_groups")) {
+    map.groups = reader.shape("scores_groups", 4)[0];
+    map.scores_groups = reader.take_if("scores_groups", {map.groups, layers, map.n, map.n});
+  }
+  if (reader.has("scores_heads")) {
+    map.heads = reader.shape("scores_heads", 4)[1];
+    map.scores_heads = reader.take_if("scores_heads", {layers, map.heads, map.n, map.n});
+  }
+  if (reader.has("loss")) map.loss = reader.take<double>("loss", ArrayType::f64, {map.n - 1});
+  if (reader.has("recency")) {
+    map.recency = reader.take<double>("recency", ArrayType::f64, {layers});
+  }
+  return map;
+}
+
+}  // namespace poslens

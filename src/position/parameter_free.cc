@@ -1,0 +1,113 @@
+#include "poslens/parameter_free.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "poslens/error.h"
+
+namespace poslens {
+namespace {
+
+template <typename Enum, std::size_t N>
+Enum parse_enum(const std::string& text, const char* option, const Enum (&values)[N]) {
+  std::string allowed;
+  for (const Enum value : values) {
+    if (to_string(value) == text) return value;
+    allowed += (allowed.empty() ? "" : ", ") + to_string(value);
+  }
+  throw UsageError(fmt::format("{} {}: expected one of {}", option, text, allowed));
+}
+
+void require_range(const char* option, double value, double low, double high) {
+  if (!(value >= low && value <= high)) {
+    throw UsageError(fmt::format("{} {}: expected {} to {}", option, value, low, high));
+  }
+}
+
+}  // namespace
+
+double ParameterFreeSpec::scale() const {
+  switch (score_scale) {
+    case ScoreScale::inv_sqrt_dim:
+      return 1 / std::sqrt(static_cast<double>(dim));
+    case ScoreScale::inv_dim:
+      return 1 / static_cast<double>(dim);
+    case ScoreScale::none:
+      break;
+  }
+  return 1;
+}
+
+void ParameterFreeSpec::validate() const {
+  require_range("--n", static_cast<double>(n), 1, 4096);
+  require_range("--dim", dim, 1, 16384);
+  require_range("--layers", layer_count, 1, 64);
+  if (!(alpha >= 0 && alpha < 1)) {
+    throw UsageError(fmt::format("--alpha {}: expected 0 <= alpha < 1", alpha));
+  }
+  require_range("--input-norm", input_norm, 1e-6, 1e6);
+  if (rope_theta && dim % 2 != 0) {
+    throw UsageError(fmt::format("--dim {}: expected an even number with --rope", dim));
+  }
+  if (norm == Norm::layernorm && dim < 2) {
+    throw UsageError(fmt::format("--dim {}: expected at least 2 with --norm layernorm", dim));
+  }
+}
+
+std::vector<std::pair<std::string, std::string>> ParameterFreeSpec::options() const {
+  return {
+      {"n", std::to_string(n)},
+      {"dim", std::to_string(dim)},
+      {"layers", std::to_string(layer_count)},
+      {"alpha", fmt::format("{}", alpha)},
+      {"norm", to_string(norm)},
+      {"score-scale", to_string(score_scale)},
+      {"inputs", to_string(inputs)},
+      {"input-norm", fmt::format("{}", input_norm)},
+      {"residual", residual ? "on" : "off"},
+      {"rope", rope_theta ? fmt::format("{}", *rope_theta) : "none"},
+      {"mask", mask.text()},
+  };
+}
+
+Norm parse_norm(const std::string& text) {
+  return parse_enum(text, "--norm", {Norm::l2, Norm::layernorm, Norm::rmsnorm, Norm::none});
+}
+ScoreScale parse_score_scale(const std::string& text) {
+  return parse_enum(text, "--score-scale",
+                    {ScoreScale::none, ScoreScale::inv_sqrt_dim, ScoreScale::inv_dim});
+}
+Inputs parse_inputs(const std::string& text) {
+  return parse_enum(text, "--inputs", {Inputs::sphere, Inputs::gaussian});
+}
+
+std::string to_string(Norm norm) {
+  switch (norm) {
+    case Norm::l2:
+      return "l2";
+    case Norm::layernorm:
+      return "layernorm";
+    case Norm::rmsnorm:
+      return "rmsnorm";
+    case Norm::none:
+      break;
+  }
+  return "none";
+}
+
+std::string to_string(ScoreScale scale) {
+  switch (scale) {
+    case ScoreScale::inv_sqrt_dim:
+      return "inv-sqrt-dim";
+    case ScoreScale::inv_dim:
+      return "inv-dim";
+    case ScoreScale::none:
+      break;
+  }
+  return "none";
+}
+
+std::string to_string(Inputs inputs) { return inputs == Inputs::sphere ? "sphere" : "gaussian"; }
+
+}  // namespace poslens
