@@ -14,8 +14,8 @@ if [[ ! -d $text ]]; then
   as_root=()
   ((EUID == 0)) || as_root=(sudo)
   apt-cache show python3.11-doc >/dev/null 2>&1 || "${as_root[@]}" apt-get update -qq >&2
-  # apt's download user may not enter the cache folder; apt then says so and downloads as root.
-  (cd "$temporary" && apt-get download -qq python3.11-doc >&2)
+  # apt's own download user may not enter the cache folder.
+  (cd "$temporary" && apt-get download -qq -o APT::Sandbox::User=root python3.11-doc >&2)
   sources=./usr/share/doc/python3.11/html/_sources
   dpkg-deb --fsys-tarfile "$temporary"/*.deb |
     tar -x -C "$temporary" --strip-components=7 "$sources"/{faq,howto,tutorial,whatsnew}
