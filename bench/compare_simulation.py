@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+"""Runs `poslens simulate` and its PyTorch peer in turn and prints ratios of whole-process times.
+
+    bench/compare_simulation.py build/release/poslens --python VENV/bin/python [--case NAME] [--runs 3]
+
+VENV holds torch from PyPI. Everything is measured in one go on one machine; the ratio is the median
+of the pairs' ratios. The peer's time is that of its computation alone, without importing torch; ours
+is the whole process, and its computation alone (as the artefact records it) stands beside it.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+from pathlib import Path
+
+CASES = {
+    "l2": "--n 50 --dim 64 --samples 100000 --layers 4",
+    "layernorm": "--n 50 --dim 64 --samples 100000 --layers 4 --norm layernorm"
+    " --score-scale inv-sqrt-dim",
+    "rope": "--n 50 --dim 64 --samples 100000 --layers 4 --rope 10000",
+    "recency": "--n 10 --dim 16 --samples 1000000 --layers 4 --norm layernorm"
+    " --score-scale inv-sqrt-dim --inputs gaussian --recency",
+}
+
+
+def run(command):
+    """Seconds, peak resident bytes and standard output of a whole process."""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("OPENBLAS_")}
+    with tempfile.TemporaryFile() as output:
+        start = time.perf_counter()
+        process = subprocess.Popen(command, stdout=output, env=environment)
+        _, status, usage = os.wait4(process.pid, 0)
+        seconds = time.perf_counter() - start
+        if status != 0:
+            sys.exit(f"failed: {' '.join(command)}")
+        output.seek(0)
+        return seconds, usage.ru_maxrss * 1024, output.read().decode()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("program")
+    parser.add_argument("--python", default=sys.executable, help="a Python that has torch")
+    parser.add_argument("--case", choices=CASES, action="append")
+    parser.add_argument("--runs", type=int, default=3)
+    args = parser.parse_args()
+    peer = str(Path(__file__).parent / "peers" / "simulate_pytorch.py")
+
+    print(f"{'case':<10} {'peer s':>8} {'peer MB':>8} {'ours s':>8} {'ours MB':>8} "
+          f"{'in-process s':>12} {'ratio':>7}")
+    for case in args.case or CASES:
+        options = CASES[case].split()
+        rows = []
+        for _ in range(args.runs):
+            _, peer_memory, text = run([args.python, peer, *options])
+            peer_seconds = float(text.split("seconds ")[1])
+            with tempfile.TemporaryDirectory() as folder:
+                out = f"{folder}/map.npz"
+                seconds, memory, _ = run([args.program, "simulate", *options, "--out", out])
+                with zipfile.ZipFile(out) as archive:
+                    inner = json.loads(archive.read("meta.json"))["seconds"]
+            rows.append((peer_seconds, peer_memory, seconds, memory, inner, peer_seconds / seconds))
+        peer_seconds, peer_memory, seconds, memory, inner, ratio = map(
+            statistics.median, zip(*rows))
+        print(f"{case:<10} {peer_seconds:8.2f} {peer_memory / 1e6:8.0f} {seconds:8.3f} "
+              f"{memory / 1e6:8.0f} {inner:12.3f} {ratio:7.1f}")
+
+
+if __name__ == "__main__":
+    main()
