@@ -61,7 +61,9 @@ class Checkpoint {
   virtual const std::vector<TensorEntry>& tensors() const = 0;
   virtual const std::map<std::string, MetadataValue>& metadata() const = 0;
 
-  // Hash of the whole file's header and size, 16 hexadecimal digits: names the file in artefacts.
+  // Names the file in artefacts: 64-bit FNV-1a, as 16 hexadecimal digits, of the header (metadata
+  // and tensor descriptions), the file's size (8 bytes, little-endian) and the first 64 bytes of
+  // each tensor. Tells files apart without reading them; no proof against intent.
   virtual std::string fingerprint() const = 0;
 
   // nullptr when there is none of that name.
