@@ -4,6 +4,8 @@
 #include <exception>
 #include <iostream>
 #include <new>
+#include <string>
+#include <vector>
 
 #include "cli/commands.h"
 #include "cli/options.h"
@@ -17,6 +19,23 @@ int fail(int code, const std::string& message) {
   return code;
 }
 
+// What was not understood, and what would have been. CLI11 tells the words alone, out of order.
+std::string unexpected(const CLI::App& app) {
+  const std::vector<std::string> words = app.remaining(true);
+  const auto verbs = app.get_subcommands();
+  if (words.empty() || verbs.empty()) {
+    std::string message =
+        words.empty() ? "expected a verb, one of" : words[0] + ": expected one of";
+    for (const CLI::App* verb : app.get_subcommands({})) message += ' ' + verb->get_name();
+    return message;
+  }
+  std::string message = words[0] + ": not expected after " + verbs[0]->get_name() + "; options are";
+  for (const CLI::Option* option : verbs[0]->get_options()) {
+    for (const std::string& name : option->get_lnames()) message += " --" + name;
+  }
+  return message;
+}
+
 int run(int argc, char** argv) {
   CLI::App app("Measures where decoder-only Transformers get positional information from.",
                "poslens");
@@ -28,6 +47,10 @@ int run(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::Success& request) {  // --help, --version
     return app.exit(request);
+  } catch (const CLI::ExtrasError&) {
+    return fail(2, unexpected(app));
+  } catch (const CLI::RequiredError& error) {
+    return fail(2, app.get_subcommands().empty() ? unexpected(app) : error.what());
   } catch (const CLI::ParseError& error) {
     return fail(2, error.what());
   }

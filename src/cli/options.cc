@@ -1,9 +1,7 @@
 #include "cli/options.h"
 
-#include <charconv>
 #include <cmath>
 
-#include "poslens/error.h"
 #include "poslens/progress.h"
 #include "poslens/threads.h"
 
@@ -17,10 +15,8 @@ std::string& stored_command_line() {
 
 std::optional<double> parse_rope(const std::string& text) {
   if (text == "none") return std::nullopt;
-  double theta = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), theta);
-  if (error != std::errc{} || end != text.data() + text.size() || !(theta > 0) ||
-      !std::isfinite(theta)) {
+  const auto theta = parse_number<double>("--rope", text);
+  if (!(theta > 0) || !std::isfinite(theta)) {
     throw UsageError("--rope " + text + ": expected none or a positive number (theta)");
   }
   return theta;
@@ -30,10 +26,16 @@ std::optional<double> parse_rope(const std::string& text) {
 
 void add_common_options(CLI::App& command) {
   command
-      .add_option_function<int>(
-          "--threads", [](const int& count) { set_thread_count(count); },
+      .add_option_function<std::string>(
+          "--threads",
+          [](const std::string& text) {
+            const int count = parse_number<int>("--threads", text);
+            if (count < 1 || count > 1024) {
+              throw UsageError("--threads " + text + ": expected 1 to 1024");
+            }
+            set_thread_count(count);
+          },
           "Threads (default: the cores there are)")
-      ->check(CLI::Range(1, 1024))
       ->type_name("N");
   command.add_flag_callback(
       "--quiet", [] { Progress::set_quiet(true); }, "Show no progress");
@@ -47,12 +49,11 @@ void add_output_options(CLI::App& command, OutputOptions& output) {
 }
 
 void add_parameter_free_options(CLI::App& command, ParameterFreeSpec& spec) {
-  command.add_option("--n", spec.n, "Tokens")->capture_default_str();
-  command.add_option("--dim", spec.dim, "Width d of the residual stream")->capture_default_str();
-  command.add_option("--layers", spec.layer_count, "Layers")->capture_default_str();
-  command
-      .add_option("--alpha", spec.alpha, "Mean inner product of two unit inputs, 0 <= alpha < 1")
-      ->capture_default_str();
+  add_number(command, "--n", spec.n, "Tokens");
+  add_number(command, "--dim", spec.dim, "Width d of the residual stream");
+  add_number(command, "--layers", spec.layer_count, "Layers");
+  add_number(command, "--alpha", spec.alpha,
+             "Mean inner product of two unit inputs, 0 <= alpha < 1");
   command
       .add_option_function<std::string>(
           "--norm", [&spec](const std::string& text) { spec.norm = parse_norm(text); },
@@ -69,8 +70,7 @@ void add_parameter_free_options(CLI::App& command, ParameterFreeSpec& spec) {
           "--inputs", [&spec](const std::string& text) { spec.inputs = parse_inputs(text); },
           "sphere: every input has norm X; gaussian: mean square norm X^2 (default sphere)")
       ->type_name("INPUTS");
-  command.add_option("--input-norm", spec.input_norm, "X, the norm of the inputs")
-      ->capture_default_str();
+  add_number(command, "--input-norm", spec.input_norm, "X, the norm of the inputs");
   command.add_flag("--residual,!--no-residual", spec.residual, "Residual connection (default on)");
   command
       .add_option_function<std::string>(
