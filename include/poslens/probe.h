@@ -25,6 +25,12 @@ struct LoadedModel {
 };
 LoadedModel load_model(const std::filesystem::path& path);
 
+// The corpus as the changed model reads it: the interventions bos=none|force decide what stands in
+// front of the sequences, whatever options.bos says. Throws Error with why_no_tokenizer when a text
+// is given to a model without tokenizer.
+Corpus read_corpus(const LoadedModel& model, CorpusOptions options,
+                   const std::vector<Intervention>& interventions);
+
 struct ProbeOptions {
   DecoderOptions decoder;
   std::vector<Intervention> interventions;
@@ -32,7 +38,8 @@ struct ProbeOptions {
   std::uint64_t seed = 0;
 };
 
-// Fills everything but command_line of the map's provenance.
+// Fills everything but command_line of the map's provenance. Throws Error when the interventions
+// ask for another BOS than the corpus was read with.
 ScoreMap probe(const LoadedModel& model, const Corpus& corpus, const ProbeOptions& options);
 
 }  // namespace poslens
