@@ -1,0 +1,126 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <fstream>
+#include <sstream>
+#include <system_error>
+
+#include "figures/colours.h"
+#include "figures/gnuplot.h"
+#include "figures/heat_map_script.h"
+#include "poslens/atomic_file.h"
+#include "poslens/error.h"
+#include "poslens/figure.h"
+#include "poslens/pooling.h"
+
+namespace poslens {
+namespace fs = std::filesystem;
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "panels are written as they lie");
+
+constexpr std::size_t kLargestSide = 512;  // values per side of a panel; more cannot be seen
+
+// A folder beside the figure in which it is made; goes away with the object.
+class WorkFolder {
+ public:
+  explicit WorkFolder(const fs::path& beside) : path_(beside) {
+    path_ += ".tmp" + std::to_string(getpid());
+    std::error_code error;
+    fs::remove_all(path_, error);
+    fs::create_directory(path_, error);
+    if (error) throw Error(beside.string() + ": cannot be written: " + error.message());
+  }
+  ~WorkFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  WorkFolder(const WorkFolder&) = delete;
+  WorkFolder& operator=(const WorkFolder&) = delete;
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+std::string terminal_for(const fs::path& file) {
+  const std::string extension = file.extension().string();
+  if (extension == ".svg" || extension == ".pdf" || extension == ".png") return extension.substr(1);
+  throw UsageError(file.string() + ": a figure's name must end in .svg, .pdf or .png");
+}
+
+ScriptPanel write_panel(const Panel& panel, std::size_t index, const std::string& data_folder,
+                        const fs::path& folder) {
+  const std::size_t extent = std::max(panel.values.rows(), panel.values.columns());
+  if (panel.values.rows() == 0 || panel.values.columns() == 0) {
+    throw UsageError("panel '" + panel.title + "': has no values");
+  }
+  ScriptPanel result;
+  result.title = panel.title;
+  result.block = block_for(extent, kLargestSide);
+  result.range = panel.range.value_or(colour_range(panel.values.view()));
+  result.data_file = fmt::format("./{}/panel-{:02}.f32", data_folder, index + 1);
+  if (!(result.range.first < result.range.second)) {
+    throw UsageError(fmt::format("panel '{}': colour range {:g}..{:g}: expected low < high",
+                                 panel.title, result.range.first, result.range.second));
+  }
+  const Matrix<float> values = pool_mean(panel.values.view(), result.block);
+  result.rows = values.rows();
+  result.columns = values.columns();
+  std::ofstream file(folder / result.data_file, std::ios::binary);
+  file.write(reinterpret_cast<const char*>(values.values().data()),
+             static_cast<std::streamsize>(values.values().size() * sizeof(float)));
+  file.close();
+  if (!file) throw Error((folder / result.data_file).string() + ": cannot be written");
+  return result;
+}
+
+// Viewers blur enlarged images unless told not to, and gnuplot does not tell them.
+void keep_pixels_sharp(const fs::path& svg) {
+  std::stringstream content;
+  content << std::ifstream(svg).rdbuf();
+  std::string text = content.str();
+  constexpr std::string_view tag = "<image ";
+  for (std::size_t at = 0; (at = text.find(tag, at)) != std::string::npos; at += tag.size()) {
+    text.insert(at + tag.size(), "style='image-rendering:pixelated' ");
+  }
+  write_text_atomically(svg, text);
+}
+
+// Moves what is new over what was there; the figure itself comes last.
+void put_in_place(const fs::path& from, const fs::path& file) {
+  for (const char* suffix : {".data", ".gnuplot", ""}) {
+    fs::path target = file;
+    target += suffix;
+    std::error_code error;
+    if (fs::is_directory(target)) fs::remove_all(target, error);
+    if (!error) fs::rename(from / target.filename(), target, error);
+    if (error) throw Error(target.string() + ": cannot be written: " + error.message());
+  }
+}
+
+}  // namespace
+
+void draw_heat_maps(const std::vector<Panel>& panels, const FigureOptions& options,
+                    const fs::path& file) {
+  const std::string terminal = terminal_for(file);
+  if (panels.empty()) throw UsageError(file.string() + ": a figure needs at least one panel");
+  if (options.columns < 1) throw UsageError("a figure needs at least one column");
+  const std::string name = file.filename().string();
+  const WorkFolder work(file);
+  fs::create_directory(work.path() / (name + ".data"));
+  std::vector<ScriptPanel> script_panels;
+  for (std::size_t index = 0; index < panels.size(); ++index) {
+    script_panels.push_back(write_panel(panels[index], index, name + ".data", work.path()));
+  }
+  const fs::path script = work.path() / (name + ".gnuplot");
+  write_text_atomically(script, heat_map_script(script_panels, options, terminal, name));
+  run_gnuplot(script);
+  if (!fs::exists(work.path() / name)) throw Error(file.string() + ": gnuplot drew nothing");
+  if (terminal == "svg") keep_pixels_sharp(work.path() / name);
+  put_in_place(work.path(), file);
+}
+
+}  // namespace poslens
