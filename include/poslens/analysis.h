@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "poslens/decomposition.h"
+#include "poslens/measures.h"
 #include "poslens/probe.h"
 
 namespace poslens {
@@ -22,14 +22,6 @@ struct Cell {
 // {RoPE on, off} x {causal, full mask}, then the controls with shuffled tokens: the model as it is
 // (architecture or text?), and without RoPE and mask (must be constant off the diagonal).
 std::vector<Cell> factorial_cells(const ModelSpec& spec);
-
-struct LayerMeasures {
-  int layer = 0;
-  Decomposition all_keys;
-  Decomposition without_first_key;
-  Estimate nearness;
-  Estimate nearness_without_first_key;
-};
 
 struct CellResult {
   Cell cell;
@@ -50,8 +42,6 @@ struct Analysis {
   std::string model_name;
   std::string answer;  // the conclusion in plain words, one paragraph per line
 };
-
-std::vector<LayerMeasures> measure(const ScoreMap& map);
 
 // Runs all cells; writes CELL.npz, measures.csv, measures.json, figures/ and report.html into
 // options.folder (which it makes).

@@ -6,21 +6,18 @@
 //   g(i);   f(i-j) + g(i);   h(j) + g(i);   f(i-j) + g(i) + h(j),
 // and shares are ratios of residual sums of squares. f, g and h are confounded in their linear
 // parts, so shares of nested fits are reported and never three separate effects.
+//
+// The scored pairs are the whole triangle i > j whatever the mask (pairs above the diagonal are not
+// read), or, under a window mask, its band i - j < W: the least squares then run over the band.
+// Other patterns of NaN below the diagonal throw Error.
 
 #include <cstdint>
 #include <vector>
 
+#include "poslens/estimate.h"
 #include "poslens/matrix.h"
-#include "poslens/score_map.h"
 
 namespace poslens {
-
-// A number and the standard error of its estimate: jackknife over groups of sequences; NaN when the
-// map has no groups.
-struct Estimate {
-  double value = 0;
-  double standard_error = 0;
-};
 
 // Sums of squares are per scored pair (means), so that they compare across n; scores squared.
 struct Decomposition {
@@ -38,21 +35,27 @@ struct Support {
   std::int64_t first_key = 0;  // 1 leaves out key 0, the attention sink
 };
 
-// groups: maps of disjoint groups of samples, same shape [n, n]; pairs above the diagonal are not
-// read. With two or more groups every sum of squares is the mean over pairs of groups of
-// <residual(A), residual(B)>, an unbiased estimate of the expected map's; with one it is
-// ||residual||^2, inflated by sampling noise. n >= 4 + first_key.
+// groups: maps of disjoint groups of samples, same shape [n, n]. With two or more groups every sum
+// of squares is the mean over pairs of groups of <residual(A), residual(B)>, an unbiased estimate
+// of the expected map's; with one it is ||residual||^2, inflated by sampling noise. Standard errors
+// need three groups. Throws Error when n < 4 + first_key.
 Decomposition decompose(const std::vector<MatrixView<const float>>& groups, Support support);
 
-// The residual of a map after the fit of f(i-j) + g(i) over i > j (NaN elsewhere).
+// The residual of a map after the fit of f(i-j) + g(i) over the scored pairs (NaN elsewhere).
 Matrix<float> nonrelative_residual(MatrixView<const float> map, Support support);
 
 // The paper's diagonal normalisation: each diagonal i - j = t minus its own mean over finite
 // entries; NaN stays NaN. Both triangles.
 Matrix<float> diagonal_normalised(MatrixView<const float> map);
 
-// Slope of the score against log(1 + i - j), common to all rows, over i > j modulo g(i); negative
-// when near keys score higher.
+// Slope of the score against log(1 + i - j), common to all rows, over the scored pairs modulo g(i);
+// negative when near keys score higher.
 Estimate nearness_slope(const std::vector<MatrixView<const float>>& groups, Support support);
+
+// Mean square deviation from one constant over all pairs i != j with i, j >= first_key, both
+// triangles: 0 for a map that is constant off the diagonal. Unbiased like decompose(). Throws Error
+// when one of these pairs is hidden.
+Estimate off_diagonal_variation(const std::vector<MatrixView<const float>>& groups,
+                                Support support);
 
 }  // namespace poslens

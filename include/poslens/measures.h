@@ -1,0 +1,30 @@
+#pragma once
+// The measures of a whole map, layer by layer.
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "poslens/decomposition.h"
+#include "poslens/estimate.h"
+#include "poslens/score_map.h"
+
+namespace poslens {
+
+struct LayerMeasures {
+  int layer = 0;
+  Decomposition all_keys;
+  Decomposition without_first_key;
+  Estimate nearness;
+  Estimate nearness_without_first_key;
+};
+
+// From the map's groups where it has them, else from its mean. Layers run in parallel. Throws Error
+// naming the layer that cannot be measured.
+std::vector<LayerMeasures> measure(const ScoreMap& map);
+
+// Every estimate of a layer with its name in tables and files: total, nonrelative, ...,
+// nonrelative_share, ..., nearness, and each again with _without_first_key.
+std::vector<std::pair<std::string, const Estimate*>> named_estimates(const LayerMeasures& measures);
+
+}  // namespace poslens

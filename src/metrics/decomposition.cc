@@ -1,0 +1,110 @@
+#include "poslens/decomposition.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "metrics/group_products.h"
+#include "metrics/triangle.h"
+
+namespace poslens {
+namespace {
+
+constexpr std::array kFitted = {Space::relative, Space::key, Space::both};
+
+// Row by row residuals of one map: element 0 after g, then after each space of kFitted.
+class Residuals {
+ public:
+  Residuals(MatrixView<const float> map, const Triangle& triangle, const LeastSquares& solver)
+      : map_(map), triangle_(triangle) {
+    const MarginalSums sums = marginal_sums(map, triangle);
+    row_means_ = sums.row_means;
+    for (std::size_t k = 0; k < kFitted.size(); ++k) {
+      fits_[k] = solver.fit(sums, kFitted[k]);
+      // Backwards, so that diagonals run along with keys.
+      std::reverse(fits_[k].relative.begin(), fits_[k].relative.end());
+    }
+  }
+
+  // Residuals of row i at keys first_key(i)..i-1.
+  void row(std::size_t i, std::array<std::vector<double>, 1 + kFitted.size()>& out) const {
+    const std::size_t first = first_key(i);
+    const std::size_t keys = i - first;
+    const float* scores = map_.row(i).data() + first;
+    for (std::vector<double>& values : out) values.resize(keys);
+    for (std::size_t j = 0; j < keys; ++j) {
+      out[0][j] = static_cast<double>(scores[j]) - row_means_[i];
+    }
+    for (std::size_t k = 0; k < kFitted.size(); ++k) {
+      const double* f = fits_[k].relative.data() + (map_.rows() - 1 - i) + first;
+      const double* h = fits_[k].key.data() + first;
+      const double offset = fits_[k].offset[i];
+      for (std::size_t j = 0; j < keys; ++j) out[1 + k][j] = out[0][j] - (f[j] + h[j] - offset);
+    }
+  }
+
+ private:
+  std::size_t first_key(std::size_t i) const {
+    return static_cast<std::size_t>(triangle_.first_key(static_cast<std::int64_t>(i)));
+  }
+
+  MatrixView<const float> map_;
+  Triangle triangle_;
+  std::vector<double> row_means_;
+  std::array<Fit, kFitted.size()> fits_;
+};
+
+}  // namespace
+
+Decomposition decompose(const std::vector<MatrixView<const float>>& groups, Support support) {
+  const std::vector<MatrixView<const float>> parts = scored_part(groups, support);
+  const Triangle triangle = find_triangle(parts);
+  const LeastSquares solver(triangle);
+  std::vector<Residuals> residuals;
+  residuals.reserve(parts.size());
+  for (const MatrixView<const float>& part : parts) residuals.emplace_back(part, triangle, solver);
+
+  constexpr std::size_t kSpaces = 1 + kFitted.size();
+  std::vector<GroupProducts> products(kSpaces, GroupProducts(parts.size()));
+  std::vector<std::array<std::vector<double>, kSpaces>> rows(parts.size());
+  for (std::size_t i = 1; i < static_cast<std::size_t>(triangle.n); ++i) {
+    for (std::size_t group = 0; group < parts.size(); ++group) {
+      residuals[group].row(i, rows[group]);
+    }
+    for (std::size_t space = 0; space < kSpaces; ++space) {
+      products[space].add([&](std::size_t group) { return std::span(rows[group][space]); });
+    }
+  }
+  const auto pairs = static_cast<double>(triangle.pairs());
+  Decomposition result;
+  result.total = products[0].mean_square(pairs);
+  result.nonrelative = products[1].mean_square(pairs);
+  result.nonkey = products[2].mean_square(pairs);
+  result.remainder = products[3].mean_square(pairs);
+  result.nonrelative_share = ratio(result.nonrelative, result.total);
+  result.nonkey_share = ratio(result.nonkey, result.total);
+  result.remainder_share = ratio(result.remainder, result.total);
+  return result;
+}
+
+Matrix<float> nonrelative_residual(MatrixView<const float> map, Support support) {
+  const MatrixView<const float> part = scored_part({map}, support)[0];
+  const Triangle triangle = find_triangle({part});
+  const LeastSquares solver(triangle);
+  const MarginalSums sums = marginal_sums(part, triangle);
+  const Fit fit = solver.fit(sums, Space::relative);
+  Matrix<float> result(map.rows(), map.columns());
+  result.values().assign(result.values().size(), std::numeric_limits<float>::quiet_NaN());
+  const auto origin = static_cast<std::size_t>(support.first_key);
+  for (std::size_t i = 1; i < part.rows(); ++i) {
+    const auto first = static_cast<std::size_t>(triangle.first_key(static_cast<std::int64_t>(i)));
+    for (std::size_t j = first; j < i; ++j) {
+      const double fitted = sums.row_means[i] + fit.relative[i - j] - fit.offset[i];
+      result(origin + i, origin + j) = static_cast<float>(static_cast<double>(part(i, j)) - fitted);
+    }
+  }
+  return result;
+}
+
+}  // namespace poslens
