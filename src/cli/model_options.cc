@@ -1,0 +1,86 @@
+#include "cli/model_options.h"
+
+#include <cmath>
+#include <utility>
+
+#include "cli/options.h"
+#include "poslens/error.h"
+#include "poslens/intervention.h"
+
+namespace poslens::cli {
+namespace {
+
+ComputeType parse_dtype(const std::string& text) {
+  for (const ComputeType type : {ComputeType::f32, ComputeType::bf16}) {
+    if (to_string(type) == text) return type;
+  }
+  throw UsageError("--dtype " + text + ": expected f32 or bf16");
+}
+
+// 512MiB, 4GiB, 2GB, 1.5GiB.
+std::int64_t parse_memory(const std::string& text) {
+  static constexpr std::pair<const char*, double> kUnits[] = {
+      {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40},
+      {"kB", 1e3},     {"MB", 1e6},     {"GB", 1e9},     {"TB", 1e12}};
+  constexpr double kLeast = 0x1p24, kMost = 0x1p50;
+  for (const auto& [unit, bytes] : kUnits) {
+    if (!text.ends_with(unit)) continue;
+    const std::string number = text.substr(0, text.size() - std::string(unit).size());
+    const double size = parse_number<double>("--memory", number) * bytes;
+    if (size >= kLeast && size <= kMost) return std::llround(size);
+  }
+  throw UsageError("--memory " + text + ": expected a size of 16MiB to 1024TiB, such as 4GiB");
+}
+
+}  // namespace
+
+void ModelOptions::validate() const {
+  corpus.validate();
+  if (decoder.groups < 1 || decoder.groups > corpus.sequences) {
+    throw UsageError("--groups " + std::to_string(decoder.groups) + ": expected 1 to " +
+                     std::to_string(corpus.sequences) + ", the number of sequences");
+  }
+}
+
+void add_model_options(CLI::App& command, ModelOptions& options) {
+  CorpusOptions& corpus = options.corpus;
+  DecoderOptions& decoder = options.decoder;
+  command.add_option("model", options.model, "GGUF file")->required()->type_name("MODEL");
+  command
+      .add_option("--text", corpus.text,
+                  "A .txt file, a .jsonl file with a `text` field, or a folder of them")
+      ->type_name("FILE|DIR");
+  command.add_option("--tokens", corpus.tokens, R"(Token ids, {"tokens": [[...], ...]})")
+      ->type_name("FILE");
+  add_number(command, "--length", corpus.length, "Tokens of a sequence");
+  add_number(command, "--sequences", corpus.sequences, "Sequences");
+  command
+      .add_option_function<std::string>(
+          "--cut", [&corpus](const std::string& text) { corpus.cut = parse_cut(text); },
+          "start: the first tokens of each document; windows: consecutive windows of it; automatic "
+          "(default): windows for a single .txt, start otherwise")
+      ->type_name("CUT");
+  command
+      .add_option_function<std::string>(
+          "--layers",
+          [&decoder](const std::string& text) { decoder.layers = parse_layers(text, "--layers"); },
+          "Layers to keep, counted from 0 (default all); the run stops after the last")
+      ->type_name("0-3,7");
+  command
+      .add_option_function<std::string>(
+          "--dtype",
+          [&decoder](const std::string& text) { decoder.compute_type = parse_dtype(text); },
+          "Type of matrix products: f32 or bf16 (default " + to_string(decoder.compute_type) + ")")
+      ->type_name("TYPE");
+  add_number(command, "--groups", decoder.groups,
+             "Keep the means of that many interleaved groups of sequences");
+  command
+      .add_option_function<std::string>(
+          "--memory",
+          [&decoder](const std::string& text) { decoder.memory_bytes = parse_memory(text); },
+          "How much memory to plan for (default 4GiB)")
+      ->type_name("SIZE");
+  add_number(command, "--seed", options.seed, "Seed of the shuffle");
+}
+
+}  // namespace poslens::cli

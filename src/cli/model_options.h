@@ -1,0 +1,26 @@
+#pragma once
+// Options that the verbs which run a model share.
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+
+#include "poslens/corpus.h"
+#include "poslens/decoder.h"
+
+namespace poslens::cli {
+
+struct ModelOptions {
+  std::filesystem::path model;
+  CorpusOptions corpus;
+  DecoderOptions decoder;
+  std::uint64_t seed = 0;
+
+  // What can be checked before a file is opened: throws UsageError. Layers are checked by
+  // DecoderOptions::validate, once the model is known.
+  void validate() const;
+};
+
+// MODEL --text --tokens --length --sequences --cut --layers --dtype --groups --memory --seed.
+void add_model_options(CLI::App& command, ModelOptions& options);
+
+}  // namespace poslens::cli
