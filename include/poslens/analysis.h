@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "poslens/measures.h"
@@ -20,31 +22,48 @@ struct Cell {
 };
 
 // {RoPE on, off} x {causal, full mask}, then the controls with shuffled tokens: the model as it is
-// (architecture or text?), and without RoPE and mask (must be constant off the diagonal).
+// (architecture or text?), and without RoPE and mask (must be constant off the diagonal). Throws
+// Error when the model has no rotary encoding, or no causal mask, to take away.
 std::vector<Cell> factorial_cells(const ModelSpec& spec);
 
 struct CellResult {
   Cell cell;
   ScoreMap map;  // without groups, once measured
   std::vector<LayerMeasures> layers;
+  // off_diagonal_variation() of each layer, without the first position where it holds BOS; empty
+  // unless every pair is visible in every layer.
+  std::vector<Estimate> variation;
 };
 
 struct AnalysisOptions {
-  DecoderOptions decoder;  // groups: at least 2
-  std::uint64_t seed = 0;
+  DecoderOptions decoder;  // groups: at least 3, for standard errors
+  std::uint64_t seed = 0;  // of the shuffles
   std::filesystem::path folder;
   bool keep_groups = false;  // keep scores_groups in the artefacts
-  bool force = false;
+  bool force = false;        // write into a folder that is not empty
+  std::string command_line;  // for provenance
+
+  // Throws UsageError naming the option, the value and what is allowed.
+  void validate(const ModelSpec& spec, const Corpus& corpus) const;
 };
 
 struct Analysis {
   std::vector<CellResult> cells;
   std::string model_name;
+  // What the answer rests on, by name; shares and ratios, layers with a position signal only.
+  std::vector<std::pair<std::string, Estimate>> findings;
   std::string answer;  // the conclusion in plain words, one paragraph per line
+  std::int64_t length = 0;
+  std::int64_t sequences = 0;
+  std::int64_t groups = 0;
+
+  // The cell of that name. Throws std::out_of_range when there is none.
+  const CellResult& cell(std::string_view name) const;
 };
 
-// Runs all cells; writes CELL.npz, measures.csv, measures.json, figures/ and report.html into
-// options.folder (which it makes).
+// Runs all cells; writes CELL.npz, figures/CELL.svg, measures.csv, measures.json and, when all of
+// that is there, report.html into options.folder (which it makes). What an earlier run left there
+// under these names goes first.
 Analysis analyze(const LoadedModel& model, const Corpus& corpus, const AnalysisOptions& options);
 
 }  // namespace poslens
