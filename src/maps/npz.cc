@@ -134,7 +134,10 @@ void add_entry(zip_t* archive, const std::string& name, EntrySource& entry, cons
   zip_source_t* source = zip_source_function(archive, entry_callback, &entry);
   const zip_int64_t index =
       source == nullptr ? -1 : zip_file_add(archive, name.c_str(), source, ZIP_FL_ENC_UTF_8);
-  if (index < 0) throw Error(path.string() + ": " + name + ": " + zip_strerror(archive));
+  if (index < 0) {
+    zip_source_free(source);
+    throw Error(path.string() + ": " + name + ": " + zip_strerror(archive));
+  }
   // Level 1: scores are noise in their low bits, so more effort buys little.
   zip_set_file_compression(archive, static_cast<zip_uint64_t>(index), ZIP_CM_DEFLATE, 1);
 }

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <utility>
 
@@ -135,6 +136,12 @@ ScoreMap load_score_map(const std::filesystem::path& path) {
   map.n = reader.shape("count", 2)[0];
   const std::vector<std::int64_t> shape = {layers, map.n, map.n};
   map.layers = reader.take<std::int32_t>("layers", ArrayType::i32, {layers});
+  if (map.n < 1) throw Error(path.string() + ": count: expected at least 1 x 1 entries");
+  if (layers < 1 || map.layers.front() < 0 ||
+      std::adjacent_find(map.layers.begin(), map.layers.end(), std::greater_equal<>()) !=
+          map.layers.end()) {
+    throw Error(path.string() + ": layers: expected layer numbers in ascending order from 0 on");
+  }
   map.scores = reader.take<float>("scores", ArrayType::f32, shape);
   map.count = reader.take<std::int64_t>("count", ArrayType::i64, {map.n, map.n});
   map.variance = reader.take_if("variance", shape);
