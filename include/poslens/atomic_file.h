@@ -11,6 +11,10 @@ namespace poslens {
 // the work whose result goes there.
 void check_output(const std::filesystem::path& path, bool force);
 
+// The same for a folder that several files go into; throws Error when it is a file, or when it
+// holds something and force is off. It need not exist, but its parent must.
+void check_output_folder(const std::filesystem::path& folder, bool force);
+
 // Lets write(temporary) fill a new file beside path, then renames it to path. Whatever fails, the
 // temporary file is removed and path keeps what it had.
 void write_atomically(const std::filesystem::path& path,

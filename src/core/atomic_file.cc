@@ -22,6 +22,18 @@ void check_output(const fs::path& path, bool force) {
   }
 }
 
+void check_output_folder(const fs::path& folder, bool force) {
+  const fs::path parent = fs::absolute(folder / "").parent_path().parent_path();
+  if (!fs::is_directory(parent)) {
+    throw Error(folder.string() + ": its folder " + parent.string() + " does not exist");
+  }
+  if (!fs::exists(folder)) return;
+  if (!fs::is_directory(folder)) throw Error(folder.string() + ": expected a folder");
+  if (!fs::is_empty(folder) && !force) {
+    throw Error(folder.string() + ": is not empty; --force writes into it");
+  }
+}
+
 void write_atomically(const fs::path& path, const std::function<void(const fs::path&)>& write) {
   fs::path temporary = path;
   temporary += ".tmp" + std::to_string(getpid());

@@ -53,5 +53,20 @@ TEST(CheckOutput, RefusesWhatCannotBeWritten) {
   EXPECT_THROW(check_output(folder.path(), true), Error);
 }
 
+TEST(CheckOutputFolder, RefusesFilesAndFoldersWithContent) {
+  const TemporaryFolder folder;
+  const fs::path path = folder.path() / "results";
+  EXPECT_NO_THROW(check_output_folder(path, false));
+  EXPECT_NO_THROW(check_output_folder(path / "", false));
+  EXPECT_THROW(check_output_folder(path / "deeper", true), Error);
+  EXPECT_FALSE(fs::exists(path));  // it only checks
+  fs::create_directory(path);
+  EXPECT_NO_THROW(check_output_folder(path, false));
+  write_text_atomically(path / "file", "one");
+  EXPECT_THROW(check_output_folder(path, false), Error);
+  EXPECT_NO_THROW(check_output_folder(path, true));
+  EXPECT_THROW(check_output_folder(path / "file", true), Error);
+}
+
 }  // namespace
 }  // namespace poslens
