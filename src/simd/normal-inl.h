@@ -1,0 +1,197 @@
+// Standard normals, one sample per lane, from Philox4x32-10 (see poslens/random.h) and the method
+// of Box and Muller (1958). A draw depends on (seed, sample, two counter words) alone, so that the
+// lane count, the order of draws and the thread change nothing but rounding.
+//
+// Included once per target: see Highway's foreach_target.h.
+
+#if defined(POSLENS_SIMD_NORMAL_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef POSLENS_SIMD_NORMAL_INL_H_
+#undef POSLENS_SIMD_NORMAL_INL_H_
+#else
+#define POSLENS_SIMD_NORMAL_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include <cstddef>
+#include <cstdint>
+
+HWY_BEFORE_NAMESPACE();
+namespace poslens::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// At most 16 lanes: what a 512-bit register holds, and what buffers are sized for.
+using FloatTag = hn::CappedTag<float, 16>;
+using IntTag = hn::Rebind<std::int32_t, FloatTag>;
+using UintTag = hn::Rebind<std::uint32_t, FloatTag>;
+using WideTag = hn::Repartition<std::uint64_t, FloatTag>;
+using FloatLanes = hn::Vec<FloatTag>;
+using UintLanes = hn::Vec<UintTag>;
+using WideLanes = hn::Vec<WideTag>;
+
+HWY_INLINE FloatLanes SetLanes(float value) { return hn::Set(FloatTag(), value); }
+
+// Natural logarithm of a positive normal number; relative error below 2e-7, exact 0 at 1.
+// Polynomial of S. Moshier's Cephes (logf).
+HWY_INLINE FloatLanes FastLog(FloatLanes x) {
+  const FloatTag d;
+  const IntTag di;
+  // x = 2^exponent * m with m in [sqrt(1/2), sqrt(2)).
+  const auto shifted = hn::Sub(hn::BitCast(di, x), hn::Set(di, 0x3F3504F3));
+  const auto exponent = hn::ConvertTo(d, hn::ShiftRight<23>(shifted));
+  const auto m_bits = hn::Add(hn::And(shifted, hn::Set(di, 0x007FFFFF)), hn::Set(di, 0x3F3504F3));
+  const FloatLanes z = hn::Sub(hn::BitCast(d, m_bits), hn::Set(d, 1.0f));
+  const FloatLanes z2 = hn::Mul(z, z);
+  FloatLanes p = hn::Set(d, 7.0376836292e-2f);
+  p = hn::MulAdd(p, z, hn::Set(d, -1.1514610310e-1f));
+  p = hn::MulAdd(p, z, hn::Set(d, 1.1676998740e-1f));
+  p = hn::MulAdd(p, z, hn::Set(d, -1.2420140846e-1f));
+  p = hn::MulAdd(p, z, hn::Set(d, 1.4249322787e-1f));
+  p = hn::MulAdd(p, z, hn::Set(d, -1.6668057665e-1f));
+  p = hn::MulAdd(p, z, hn::Set(d, 2.0000714765e-1f));
+  p = hn::MulAdd(p, z, hn::Set(d, -2.4999993993e-1f));
+  p = hn::MulAdd(p, z, hn::Set(d, 3.3333331174e-1f));
+  FloatLanes y = hn::Mul(hn::Mul(z2, z), p);
+  y = hn::MulAdd(exponent, hn::Set(d, -2.12194440e-4f), y);
+  y = hn::NegMulAdd(z2, hn::Set(d, 0.5f), y);
+  return hn::MulAdd(exponent, hn::Set(d, 0.693359375f), hn::Add(z, y));
+}
+
+// Which samples the lanes hold, in the form that Philox wants: for 64-bit arithmetic the samples of
+// the even and of the odd lanes apart, low and high words apart.
+class SampleLanes {
+ public:
+  // samples[lane] for every lane.
+  SampleLanes(std::uint64_t seed, const std::uint64_t* samples) : seed_(seed) {
+    const std::size_t wide = hn::Lanes(WideTag());
+    const std::size_t parts = hn::Lanes(FloatTag()) / wide;
+    for (std::size_t part = 0; part < parts; ++part) {
+      for (std::size_t lane = 0; lane < wide; ++lane) {
+        const std::uint64_t sample = samples[lane * parts + part];
+        words_[part][0][lane] = sample & 0xFFFFFFFFu;
+        words_[part][1][lane] = sample >> 32;
+      }
+    }
+  }
+
+  // The four Philox words of every lane's sample for the counter (first, second, sample).
+  HWY_INLINE void Words(std::uint32_t first, std::uint32_t second, UintLanes& w0, UintLanes& w1,
+                        UintLanes& w2, UintLanes& w3) const {
+    WideLanes e0, e1, e2, e3;
+    Rounds(0, first, second, e0, e1, e2, e3);
+#if HWY_TARGET == HWY_SCALAR
+    const UintTag du;
+    w0 = hn::TruncateTo(du, e0);
+    w1 = hn::TruncateTo(du, e1);
+    w2 = hn::TruncateTo(du, e2);
+    w3 = hn::TruncateTo(du, e3);
+#else
+    WideLanes o0, o1, o2, o3;
+    Rounds(1, first, second, o0, o1, o2, o3);
+    w0 = Interleave(e0, o0);
+    w1 = Interleave(e1, o1);
+    w2 = Interleave(e2, o2);
+    w3 = Interleave(e3, o3);
+#endif
+  }
+
+ private:
+  static HWY_INLINE WideLanes Product(WideLanes a, std::uint32_t b) {
+    const UintTag du;
+#if HWY_TARGET == HWY_SCALAR
+    return hn::MulEven(hn::TruncateTo(du, hn::And(a, hn::Set(WideTag(), 0xFFFFFFFFu))),
+                       hn::Set(du, b));
+#else
+    return hn::MulEven(hn::BitCast(du, a), hn::Set(du, b));
+#endif
+  }
+
+#if HWY_TARGET != HWY_SCALAR
+  static HWY_INLINE UintLanes Interleave(WideLanes even, WideLanes odd) {
+    const UintTag du;
+    return hn::OddEven(hn::BitCast(du, hn::ShiftLeft<32>(odd)), hn::BitCast(du, even));
+  }
+#endif
+
+  // Only the low halves of the wide lanes mean anything: MulEven ignores the high ones.
+  HWY_INLINE void Rounds(std::size_t part, std::uint32_t first, std::uint32_t second, WideLanes& c0,
+                         WideLanes& c1, WideLanes& c2, WideLanes& c3) const {
+    const WideTag dw;
+    c0 = hn::Set(dw, first);
+    c1 = hn::Set(dw, second);
+    c2 = hn::Load(dw, words_[part][0]);
+    c3 = hn::Load(dw, words_[part][1]);
+    std::uint32_t key0 = static_cast<std::uint32_t>(seed_);
+    std::uint32_t key1 = static_cast<std::uint32_t>(seed_ >> 32);
+    for (int round = 0; round < 10; ++round) {
+      const WideLanes p0 = Product(c0, 0xD2511F53u);
+      const WideLanes p1 = Product(c2, 0xCD9E8D57u);
+      c0 = hn::Xor(hn::Xor(hn::ShiftRight<32>(p1), c1), hn::Set(dw, key0));
+      c2 = hn::Xor(hn::Xor(hn::ShiftRight<32>(p0), c3), hn::Set(dw, key1));
+      c1 = p1;
+      c3 = p0;
+      key0 += 0x9E3779B9u;
+      key1 += 0xBB67AE85u;
+    }
+  }
+
+  std::uint64_t seed_;
+  alignas(64) std::uint64_t words_[2][2][16];
+};
+
+// Uniform in (0, 1]: (w / 2 + 1/2) 2^-31.
+HWY_INLINE FloatLanes UniformFromWord(UintLanes word) {
+  const FloatTag d;
+  const auto half = hn::ConvertTo(d, hn::BitCast(IntTag(), hn::ShiftRight<1>(word)));
+  return hn::Mul(hn::Add(half, hn::Set(d, 0.5f)), hn::Set(d, 0x1p-31f));
+}
+
+// Two independent standard normals from two random words; |z| <= 6.67. Absolute error below 2e-6.
+HWY_INLINE void NormalPair(UintLanes radius_word, UintLanes angle_word, FloatLanes& z0,
+                           FloatLanes& z1) {
+  const FloatTag d;
+  const IntTag di;
+  const UintTag du;
+  const FloatLanes radius =
+      hn::Sqrt(hn::Mul(hn::Set(d, -2.0f), FastLog(UniformFromWord(radius_word))));
+  // The angle is quadrant * pi/2 + t, t in [-pi/4, pi/4), split off exactly as integers.
+  const auto quadrant =
+      hn::ShiftRight<30>(hn::Add(angle_word, hn::Set(du, std::uint32_t{1} << 29)));
+  const auto rest = hn::BitCast(di, hn::Sub(angle_word, hn::ShiftLeft<30>(quadrant)));
+  const FloatLanes t =
+      hn::Mul(hn::ConvertTo(d, rest), hn::Set(d, 1.4629180792671596e-9f));  // 2 pi / 2^32
+  const FloatLanes t2 = hn::Mul(t, t);
+  // Cephes (sinf, cosf).
+  FloatLanes sine = hn::MulAdd(hn::Set(d, -1.9515295891e-4f), t2, hn::Set(d, 8.3321608736e-3f));
+  sine = hn::MulAdd(sine, t2, hn::Set(d, -1.6666654611e-1f));
+  sine = hn::MulAdd(hn::Mul(sine, t2), t, t);
+  FloatLanes cosine =
+      hn::MulAdd(hn::Set(d, 2.443315711809948e-5f), t2, hn::Set(d, -1.388731625493765e-3f));
+  cosine = hn::MulAdd(cosine, t2, hn::Set(d, 4.166664568298827e-2f));
+  cosine = hn::MulAdd(cosine, t2, hn::Set(d, -0.5f));
+  cosine = hn::MulAdd(cosine, t2, hn::Set(d, 1.0f));
+  // Quadrant 1 swaps them and negates the cosine, 2 negates both, 3 swaps and negates the sine.
+  const auto odd = hn::MaskFromVec(
+      hn::BitCast(d, hn::BroadcastSignBit(hn::BitCast(di, hn::ShiftLeft<31>(quadrant)))));
+  const auto sine_sign = hn::ShiftLeft<31>(hn::ShiftRight<1>(quadrant));
+  const auto cosine_sign = hn::Xor(sine_sign, hn::ShiftLeft<31>(quadrant));  // quadrants 1 and 2
+  const FloatLanes x = hn::IfThenElse(odd, sine, cosine);
+  const FloatLanes y = hn::IfThenElse(odd, cosine, sine);
+  z0 = hn::Mul(radius, hn::Xor(x, hn::BitCast(d, cosine_sign)));
+  z1 = hn::Mul(radius, hn::Xor(y, hn::BitCast(d, sine_sign)));
+}
+
+// Four independent standard normals per lane for the counter (first, second, sample).
+HWY_INLINE void FourNormals(const SampleLanes& samples, std::uint32_t first, std::uint32_t second,
+                            FloatLanes& z0, FloatLanes& z1, FloatLanes& z2, FloatLanes& z3) {
+  UintLanes w0, w1, w2, w3;
+  samples.Words(first, second, w0, w1, w2, w3);
+  NormalPair(w0, w1, z0, z1);
+  NormalPair(w2, w3, z2, z3);
+}
+
+}  // namespace poslens::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // POSLENS_SIMD_NORMAL_INL_H_
