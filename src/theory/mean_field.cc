@@ -1,7 +1,120 @@
+// The mean-field recursion on the Gram matrix of the residual stream (docs/theory.md).
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "poslens/rotary.h"
 #include "poslens/theory.h"
+#include "poslens/threads.h"
 
 namespace poslens {
+namespace {
 
-ScoreMap mean_field_map(const ParameterFreeSpec& spec) { return ScoreMap::sized({0}, spec.n); }
+class MeanField {
+ public:
+  explicit MeanField(const ParameterFreeSpec& spec)
+      : spec_(spec), n_(static_cast<std::size_t>(spec.n)), gram_(n_, n_), rotary_(n_, 1.0) {
+    const double square = spec.input_norm * spec.input_norm;
+    for (std::size_t i = 0; i < n_; ++i) {
+      for (std::size_t j = 0; j < n_; ++j) gram_(i, j) = square * (i == j ? 1 : spec.alpha);
+    }
+    if (spec.rope_theta) {
+      const RotarySpec rotary{.theta = *spec.rope_theta, .rotary_dim = spec.dim};
+      for (std::size_t t = 0; t < n_; ++t) {
+        rotary_[t] = rotary_mean_factor(rotary, spec.dim, static_cast<std::int64_t>(t));
+      }
+    }
+    if (spec.norm == Norm::layernorm || spec.norm == Norm::rmsnorm) {
+      output_norm_ = std::sqrt(static_cast<double>(spec.dim));
+    }
+  }
+
+  // S_ij = scale <y_i, y_j> c(i-j) with <y_i, y_j> = w_i w_j G_ij.
+  Matrix<double> scores() {
+    normalise();
+    Matrix<double> scores(n_, n_);
+    for (std::size_t i = 0; i < n_; ++i) {
+      for (std::size_t j = 0; j < n_; ++j) {
+        scores(i, j) =
+            spec_.scale() * weight_[i] * weight_[j] * gram_(i, j) * rotary_[i > j ? i - j : j - i];
+      }
+    }
+    return scores;
+  }
+
+  // G <- M G M^T with M = softmax(mask(S)) diag(w) + r I.
+  void advance(const Matrix<double>& scores) {
+    const Matrix<double> mixing = mixing_matrix(scores);
+    Matrix<double> half(n_, n_);  // M G
+    parallel_for(n_, [&](std::size_t i, int) {
+      const KeyRange keys = spec_.mask.keys(static_cast<std::int64_t>(i), spec_.n);
+      for (auto j = static_cast<std::size_t>(keys.first); j < static_cast<std::size_t>(keys.last);
+           ++j) {
+        for (std::size_t k = 0; k < n_; ++k) half(i, k) += mixing(i, j) * gram_(j, k);
+      }
+    });
+    parallel_for(n_, [&](std::size_t i, int) {
+      for (std::size_t k = 0; k <= i; ++k) {
+        const KeyRange keys = spec_.mask.keys(static_cast<std::int64_t>(k), spec_.n);
+        double sum = 0;
+        for (auto j = static_cast<std::size_t>(keys.first); j < static_cast<std::size_t>(keys.last);
+             ++j) {
+          sum += half(i, j) * mixing(k, j);
+        }
+        gram_(i, k) = sum;
+      }
+    });
+    for (std::size_t i = 0; i < n_; ++i) {
+      for (std::size_t k = 0; k < i; ++k) gram_(k, i) = gram_(i, k);
+    }
+  }
+
+ private:
+  // w_i = hs / s_i: Y = diag(w) X.
+  void normalise() {
+    weight_.assign(n_, 1.0);
+    if (spec_.norm == Norm::none) return;
+    for (std::size_t i = 0; i < n_; ++i) weight_[i] = output_norm_ / std::sqrt(gram_(i, i));
+  }
+
+  Matrix<double> mixing_matrix(const Matrix<double>& scores) const {
+    Matrix<double> mixing(n_, n_);
+    for (std::size_t i = 0; i < n_; ++i) {
+      const KeyRange keys = spec_.mask.keys(static_cast<std::int64_t>(i), spec_.n);
+      const auto first = static_cast<std::size_t>(keys.first);
+      const auto last = static_cast<std::size_t>(keys.last);
+      const auto row = scores.row(i);
+      const double largest = *std::max_element(row.begin() + keys.first, row.begin() + keys.last);
+      double sum = 0;
+      for (std::size_t j = first; j < last; ++j) sum += std::exp(row[j] - largest);
+      for (std::size_t j = first; j < last; ++j) {
+        mixing(i, j) = std::exp(row[j] - largest) / sum * weight_[j];
+      }
+      if (spec_.residual) mixing(i, i) += 1;
+    }
+    return mixing;
+  }
+
+  const ParameterFreeSpec& spec_;
+  std::size_t n_;
+  Matrix<double> gram_;
+  std::vector<double> rotary_;  // c(t)
+  std::vector<double> weight_;
+  double output_norm_ = 1;  // hs
+};
+
+}  // namespace
+
+std::vector<Matrix<double>> mean_field_scores(const ParameterFreeSpec& spec) {
+  spec.validate();
+  MeanField field(spec);
+  std::vector<Matrix<double>> layers;
+  for (int layer = 0; layer < spec.layer_count; ++layer) {
+    layers.push_back(field.scores());
+    if (layer + 1 < spec.layer_count) field.advance(layers.back());
+  }
+  return layers;
+}
 
 }  // namespace poslens
