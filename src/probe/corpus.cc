@@ -63,9 +63,10 @@ class Collector {
     corpus_.source = source.string();
     if (!full()) {
       throw Error(fmt::format(
-          "{}: expected {} sequences of {} tokens, found {} ({} documents long enough, {} too "
-          "short)",
-          corpus_.source, options_.sequences, options_.length, corpus_.batch.sequences(),
+          "{}: sequences of {} tokens: expected {}, found {}; documents long enough: {}, too "
+          "short: "
+          "{}",
+          corpus_.source, options_.length, options_.sequences, corpus_.batch.sequences(),
           corpus_.documents_used, corpus_.documents_skipped));
     }
     corpus_.fingerprint = Hash().add(std::as_bytes(std::span(corpus_.batch.ids))).hex();
@@ -267,10 +268,11 @@ Corpus read_corpus(const CorpusOptions& options, const Tokenizer* tokenizer, int
   Corpus corpus = collector.take(source);
   corpus.bos = options.bos;
   corpus.bos_policy = in_words(options, tokenizer, bos);
-  corpus.starts_with_bos = tokenizer != nullptr && tokenizer->bos().has_value();
-  for (std::int64_t i = 0; i < std::ssize(corpus.batch.ids); i += options.length) {
-    corpus.starts_with_bos &=
-        corpus.batch.ids[static_cast<std::size_t>(i)] == tokenizer->bos().value_or(-1);
+  const auto known = tokenizer == nullptr ? std::nullopt : tokenizer->bos();
+  corpus.starts_with_bos = known.has_value();
+  for (std::size_t i = 0; corpus.starts_with_bos && i < corpus.batch.ids.size();
+       i += static_cast<std::size_t>(options.length)) {
+    corpus.starts_with_bos = corpus.batch.ids[i] == *known;
   }
   return corpus;
 }
