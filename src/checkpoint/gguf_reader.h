@@ -55,7 +55,7 @@ class GgufReader {
     if (value > left() / smallest) {
       fail(field,
            fmt::format("at most {} in the {} bytes that are left", left() / smallest, left()),
-           fmt::format("{}", value));
+           fmt::format("{}: the file is cut off or damaged", value));
     }
     return value;
   }
