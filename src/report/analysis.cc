@@ -1,0 +1,171 @@
+#include "poslens/analysis.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "poslens/atomic_file.h"
+#include "poslens/error.h"
+#include "poslens/figure.h"
+#include "poslens/threads.h"
+#include "report/answer.h"
+#include "report/html_report.h"
+#include "report/measures_file.h"
+
+namespace poslens {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::size_t kDrawnLayers = 4;
+
+// "causal mask"; several kinds are named in their order.
+std::string mask_in_words(const ModelSpec& spec) {
+  std::vector<std::string> kinds;
+  for (const LayerSpec& layer : spec.layers) {
+    const std::string kind = layer.attention.mask.text();
+    if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) kinds.push_back(kind);
+  }
+  std::string words = kinds[0];
+  for (std::size_t k = 1; k < kinds.size(); ++k) words += " and " + kinds[k];
+  return words + " mask";
+}
+
+// Loss means something only where a token cannot see the next one.
+bool has_loss(const Cell& cell) { return cell.name.ends_with("_causal"); }
+
+CellResult run_cell(const LoadedModel& model, const Corpus& corpus, const AnalysisOptions& options,
+                    const Cell& cell) {
+  ProbeOptions probe_options;
+  probe_options.decoder = options.decoder;
+  probe_options.decoder.loss = options.decoder.loss && has_loss(cell);
+  probe_options.interventions = cell.interventions;
+  probe_options.shuffle = cell.shuffled;
+  probe_options.seed = options.seed;
+  CellResult result{cell, probe(model, corpus, probe_options), {}, {}};
+  result.map.provenance.command_line = options.command_line;
+  return result;
+}
+
+std::vector<Estimate> variations(const ScoreMap& map, const Corpus& corpus) {
+  if (std::find(map.count.begin(), map.count.end(), 0) != map.count.end()) return {};
+  const Support support{corpus.starts_with_bos ? 1 : 0};
+  std::vector<Estimate> result(map.layers.size());
+  parallel_for(result.size(), [&](std::size_t place, int /*worker*/) {
+    std::vector<MatrixView<const float>> groups;
+    for (std::int64_t group = 0; group < map.groups; ++group) {
+      groups.push_back(map.group_layer(static_cast<std::size_t>(group), place));
+    }
+    result[place] = off_diagonal_variation(groups, support);
+  });
+  return result;
+}
+
+Matrix<float> copy_of(MatrixView<const float> view) {
+  Matrix<float> matrix(view.rows(), view.columns());
+  std::copy_n(view.data(), matrix.values().size(), matrix.values().begin());
+  return matrix;
+}
+
+void draw(const CellResult& result, const fs::path& file) {
+  const ScoreMap& map = result.map;
+  const std::size_t count = std::min(kDrawnLayers, map.layers.size());
+  std::vector<Panel> panels;
+  for (std::size_t place = 0; place < count; ++place) {
+    panels.push_back(
+        {fmt::format("Layer {}", map.layers[place] + 1), copy_of(map.layer(place)), std::nullopt});
+  }
+  for (std::size_t place = 0; place < count; ++place) {
+    panels.push_back({fmt::format("Layer {}, diagonal-normalised", map.layers[place] + 1),
+                      diagonal_normalised(map.layer(place)), std::nullopt});
+  }
+  FigureOptions options;
+  options.title = result.cell.title;
+  options.columns = static_cast<int>(count);
+  draw_heat_maps(panels, options, file);
+}
+
+// Takes away what an earlier run left, so that nothing old stands beside the new.
+void clear(const fs::path& folder, const std::vector<Cell>& cells) {
+  fs::remove(folder / "report.html");
+  fs::remove(folder / "measures.csv");
+  fs::remove(folder / "measures.json");
+  for (const Cell& cell : cells) fs::remove(folder / (cell.name + ".npz"));
+  fs::remove_all(folder / "figures");
+}
+
+}  // namespace
+
+std::vector<Cell> factorial_cells(const ModelSpec& spec) {
+  const auto layer_has = [&](const auto& property) {
+    return std::any_of(spec.layers.begin(), spec.layers.end(),
+                       [&](const LayerSpec& layer) { return property(layer.attention); });
+  };
+  if (!layer_has([](const AttentionSpec& attention) { return attention.rotary.has_value(); })) {
+    throw Error(spec.name +
+                ": has no rotary encoding, and analyze takes it away to see what is "
+                "left; `poslens probe` measures the model as it is");
+  }
+  if (!layer_has([](const AttentionSpec& attention) { return attention.mask.is_causal(); })) {
+    throw Error(spec.name +
+                ": has no causal mask, and analyze takes it away to see what is left; "
+                "`poslens probe` measures the model as it is");
+  }
+  const Intervention no_rope = parse_intervention("rope=none");
+  const Intervention full = parse_intervention("mask=full");
+  const std::string mask = mask_in_words(spec);
+  return {
+      {"rope_causal", "RoPE, " + mask + " (the model as it is)", {}, false},
+      {"rope_full", "RoPE, full mask", {full}, false},
+      {"norope_causal", "no RoPE, " + mask, {no_rope}, false},
+      {"norope_full", "no RoPE, full mask", {no_rope, full}, false},
+      {"control_shuffled", "the model as it is, tokens shuffled", {}, true},
+      {"control_null", "no RoPE, full mask, tokens shuffled", {no_rope, full}, true},
+  };
+}
+
+void AnalysisOptions::validate(const ModelSpec& spec, const Corpus& corpus) const {
+  decoder.validate(spec);
+  if (decoder.groups < 3 || decoder.groups > corpus.batch.sequences()) {
+    throw UsageError(fmt::format(
+        "--groups {}: expected 3 to {}, the number of sequences: standard errors come from leaving "
+        "groups out",
+        decoder.groups, corpus.batch.sequences()));
+  }
+  if (corpus.batch.length < 5) {
+    throw UsageError(fmt::format("--length {}: expected at least 5", corpus.batch.length));
+  }
+}
+
+Analysis analyze(const LoadedModel& model, const Corpus& corpus, const AnalysisOptions& options) {
+  options.validate(model.spec, corpus);
+  check_output_folder(options.folder, options.force);
+  const std::vector<Cell> cells = factorial_cells(model.spec);
+  fs::create_directory(options.folder);
+  clear(options.folder, cells);
+  fs::create_directory(options.folder / "figures");
+
+  Analysis analysis;
+  analysis.model_name = model.spec.name;
+  analysis.length = corpus.batch.length;
+  analysis.sequences = corpus.batch.sequences();
+  analysis.groups = options.decoder.groups;
+  for (const Cell& cell : cells) {
+    CellResult result = run_cell(model, corpus, options, cell);
+    result.layers = measure(result.map);
+    result.variation = variations(result.map, corpus);
+    if (!options.keep_groups) {
+      result.map.groups = 0;
+      result.map.scores_groups = {};
+    }
+    save(result.map, options.folder / (cell.name + ".npz"));
+    draw(result, options.folder / "figures" / (cell.name + ".svg"));
+    analysis.cells.push_back(std::move(result));
+  }
+  conclude(analysis);
+  write_text_atomically(options.folder / "measures.csv", measures_csv(analysis));
+  write_text_atomically(options.folder / "measures.json", measures_json(analysis));
+  write_text_atomically(options.folder / "report.html", html_report(analysis));
+  return analysis;
+}
+
+}  // namespace poslens

@@ -1,0 +1,130 @@
+#include "report/measures_file.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "poslens/version.h"
+#include "report/words.h"
+
+namespace poslens {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+std::string csv_number(double value) {
+  return std::isfinite(value) ? fmt::format("{:.9g}", value) : std::string();
+}
+
+Json cell_json(const CellResult& result) {
+  const Provenance& provenance = result.map.provenance;
+  Json json;
+  json["name"] = result.cell.name;
+  json["title"] = result.cell.title;
+  json["interventions"] = provenance.interventions;
+  json["shuffled"] = result.cell.shuffled;
+  json["seconds"] = provenance.seconds;
+  if (!result.map.loss.empty()) {
+    double sum = 0;
+    for (const double loss : result.map.loss) sum += loss;
+    json["mean_loss"] = number(sum / static_cast<double>(result.map.loss.size()));
+  }
+  json["layers"] = layers_json(result.layers);
+  for (std::size_t place = 0; place < result.variation.size(); ++place) {
+    json["layers"][place]["off_diagonal_variation"] = estimate_json(result.variation[place]);
+  }
+  return json;
+}
+
+}  // namespace
+
+Json estimate_json(const Estimate& estimate) {
+  return {{"value", number(estimate.value)}, {"standard_error", number(estimate.standard_error)}};
+}
+
+Json layers_json(const std::vector<LayerMeasures>& layers) {
+  Json list = Json::array();
+  for (const LayerMeasures& layer : layers) {
+    Json json;
+    json["layer"] = layer.layer;
+    for (const auto& [name, estimate] : named_estimates(layer)) {
+      json[name] = estimate_json(*estimate);
+    }
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
+std::string measures_json(const Analysis& analysis) {
+  Json json;
+  json["schema"] = "poslens-measures/1";
+  json["program"] = std::string("poslens ") + kVersion;
+  json["model"] = analysis.model_name;
+  json["length"] = analysis.length;
+  json["sequences"] = analysis.sequences;
+  json["groups"] = analysis.groups;
+  if (!analysis.cells.empty()) {
+    const Provenance& provenance = analysis.cells[0].map.provenance;
+    json["model_fingerprint"] = provenance.model_fingerprint;
+    json["text"] = provenance.text;
+    json["text_fingerprint"] = provenance.text_fingerprint;
+    json["bos_policy"] = provenance.bos_policy;
+    json["documents_used"] = provenance.documents_used;
+    json["documents_skipped"] = provenance.documents_skipped;
+    json["seed"] = provenance.seed;
+    json["command_line"] = provenance.command_line;
+  }
+  json["answer"] = analysis.answer;
+  json["findings"] = Json::object();
+  for (const auto& [name, estimate] : analysis.findings) {
+    json["findings"][name] = estimate_json(estimate);
+  }
+  json["cells"] = Json::array();
+  for (const CellResult& result : analysis.cells) json["cells"].push_back(cell_json(result));
+  // Not strict: a path may hold bytes that are no UTF-8.
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string measures_csv(const Analysis& analysis) {
+  std::string text = "cell,layer";
+  const LayerMeasures names;
+  for (const auto& [name, estimate] : named_estimates(names)) {
+    text += fmt::format(",{0},{0}_standard_error", name);
+  }
+  text += '\n';
+  for (const CellResult& result : analysis.cells) {
+    for (const LayerMeasures& layer : result.layers) {
+      text += fmt::format("{},{}", result.cell.name, layer.layer);
+      for (const auto& [name, estimate] : named_estimates(layer)) {
+        text += ',' + csv_number(estimate->value) + ',' + csv_number(estimate->standard_error);
+      }
+      text += '\n';
+    }
+  }
+  return text;
+}
+
+std::string measures_table(const std::vector<LayerMeasures>& layers) {
+  constexpr int kWidth = 18;
+  std::string text = "without the first key in the second line of each layer\n";
+  text += fmt::format("{:>5}  {:<{w}}{:<{w}}{:<{w}}{:<{w}}{}\n", "layer", "total", "nonrelative",
+                      "nonkey", "remainder", "nearness", fmt::arg("w", kWidth));
+  // fmt counts characters, not bytes, when it pads.
+  const auto line = [&](const std::string& head, const Decomposition& parts,
+                        const Estimate& nearness) {
+    text +=
+        fmt::format("{:>5}  {:<{w}}{:<{w}}{:<{w}}{:<{w}}{}\n", head, with_error(parts.total),
+                    percent(parts.nonrelative_share), percent(parts.nonkey_share),
+                    percent(parts.remainder_share), with_error(nearness), fmt::arg("w", kWidth));
+  };
+  for (const LayerMeasures& layer : layers) {
+    line(std::to_string(layer.layer), layer.all_keys, layer.nearness);
+    line("", layer.without_first_key, layer.nearness_without_first_key);
+  }
+  return text;
+}
+
+}  // namespace poslens

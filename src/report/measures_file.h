@@ -1,0 +1,28 @@
+#pragma once
+// Measures as JSON, CSV and tables. NaN (unknown) is null in JSON and empty in CSV.
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "poslens/analysis.h"
+#include "poslens/measures.h"
+
+namespace poslens {
+
+// {"value": x, "standard_error": e}
+nlohmann::ordered_json estimate_json(const Estimate& estimate);
+
+// [{"layer": 0, "total": {...}, ...}, ...] with the names of named_estimates().
+nlohmann::ordered_json layers_json(const std::vector<LayerMeasures>& layers);
+
+// measures.json: every number of the report. docs/metrics.md describes it.
+std::string measures_json(const Analysis& analysis);
+
+// measures.csv: one line per cell and layer; for each measure NAME and NAME_standard_error.
+std::string measures_csv(const Analysis& analysis);
+
+// A table for people: a line per layer, value +- standard error; shares in percent.
+std::string measures_table(const std::vector<LayerMeasures>& layers);
+
+}  // namespace poslens
