@@ -1,0 +1,305 @@
+#include "poslens/decoder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "model/attention.h"
+#include "model/buffer.h"
+#include "model/layer_weights.h"
+#include "model/linear.h"
+#include "model/loss.h"
+#include "model/run_plan.h"
+#include "model/score_sums.h"
+#include "poslens/error.h"
+#include "poslens/progress.h"
+#include "poslens/threads.h"
+#include "simd/model_kernels.h"
+
+namespace poslens {
+namespace {
+
+std::size_t size_of(std::int64_t value) { return static_cast<std::size_t>(value); }
+
+// What a worker needs to take a block of tokens through a layer's products.
+template <typename T>
+struct BlockScratch {
+  Buffer<T> normed;          // [block, hidden]
+  Buffer<float> query;       // [block, query_heads * head_dim]
+  Buffer<float> key, value;  // [block, key_value_heads * head_dim]
+  Buffer<float> gate, up;    // [block, width]
+  Buffer<T> activated;       // [block, width]
+};
+
+// One run in one compute type. A chunk of sequences passes through all layers; within a layer,
+// workers take blocks of tokens through the products before attention, then blocks of query rows
+// through attention, then blocks of tokens through the rest of the layer.
+template <typename T>
+class Runner {
+ public:
+  Runner(const Checkpoint& checkpoint, const ModelSpec& spec, const TokenBatch& batch,
+         const RunPlan& plan, int threads, ScoreSums& sums, std::vector<double>& loss)
+      : checkpoint_(checkpoint),
+        spec_(spec),
+        batch_(batch),
+        plan_(plan),
+        sums_(sums),
+        loss_(loss),
+        products_(size_of(threads)),
+        scratch_(size_of(threads)),
+        attention_scratch_(size_of(threads)),
+        loss_scratch_(size_of(threads)) {}
+
+  void run() {
+    Progress progress("running the model", static_cast<double>(batch_.ids.size()), "tokens");
+    const int layers = plan_.last_layer() + 1;
+    for (first_ = 0; first_ < batch_.sequences(); first_ += sequences_) {
+      sequences_ = std::min(plan_.chunk_sequences, batch_.sequences() - first_);
+      embed();
+      for (int layer = 0; layer < layers; ++layer) {
+        run_layer(layer);
+        progress.advance(static_cast<double>(tokens()) / layers);
+      }
+      if (plan_.loss) run_head();
+    }
+  }
+
+ private:
+  std::int64_t tokens() const { return sequences_ * batch_.length; }
+  std::span<const std::int32_t> ids() const {
+    return std::span(batch_.ids).subspan(size_of(first_ * batch_.length), size_of(tokens()));
+  }
+  // Tokens in whole blocks: the last block may have rows that nobody reads.
+  std::int64_t padded_tokens() const { return blocks() * plan_.block_tokens; }
+  std::int64_t blocks() const { return (tokens() + plan_.block_tokens - 1) / plan_.block_tokens; }
+
+  void embed() {
+    const TensorEntry& embedding =
+        checkpoint_.require(spec_.embedding, {spec_.vocabulary, spec_.hidden});
+    stream_.resize(size_of(padded_tokens() * spec_.hidden));
+    const std::span<const std::int32_t> chunk = ids();
+    parallel_for(size_of(blocks()), [&](std::size_t block, int) {
+      const std::int64_t first = static_cast<std::int64_t>(block) * plan_.block_tokens;
+      for (std::int64_t t = first; t < std::min(first + plan_.block_tokens, tokens()); ++t) {
+        expand_rows(embedding, chunk[size_of(t)], 1, stream_row(t));
+      }
+    });
+  }
+
+  void run_layer(int number) {
+    const LayerSpec& layer = spec_.layers[size_of(number)];
+    const LayerSums sums = sums_.of(number);
+    // The last layer's values and feed-forward are of use only to the head.
+    const bool whole = number < plan_.last_layer() || plan_.loss;
+    load_layer(checkpoint_, spec_, number, whole ? LayerPart::whole : LayerPart::scores, weights_);
+    prepare_attention(layer.attention);
+    parallel_for(size_of(blocks()), [&](std::size_t block, int worker) {
+      project(layer.attention, static_cast<std::int64_t>(block), worker, whole);
+    });
+    AttentionJob<T> job;
+    job.shape = shape_;
+    job.mask = layer.attention.mask;
+    job.sequences = sequences_;
+    job.first_sequence = first_;
+    job.queries = queries_.data();
+    job.keys = keys_.data();
+    job.values = whole ? values_.data() : nullptr;
+    job.output = attended_.data();
+    job.sums = sums;
+    attend(job, attention_scratch_, products_);
+    if (!whole) return;
+    parallel_for(size_of(blocks()), [&](std::size_t block, int worker) {
+      finish_block(layer, static_cast<std::int64_t>(block), worker);
+    });
+  }
+
+  void prepare_attention(const AttentionSpec& attention) {
+    shape_ = {.length = batch_.length,
+              .query_heads = attention.query_heads,
+              .key_value_heads = attention.key_value_heads,
+              .head_dim = attention.head_dim};
+    shape_.block_rows = choose_block_rows(batch_.length, shape_.group(), thread_count());
+    queries_.resize(size_of(tokens() * query_width()));
+    keys_.resize(size_of(tokens() * key_width()));
+    values_.resize(size_of(tokens() * key_width()));
+    attended_.resize(size_of(padded_tokens() * query_width()));
+    if (!attention.rotary) {
+      table_ = {};
+      table_spec_.reset();
+    } else if (table_spec_ != attention.rotary) {
+      table_ = rotary_table(*attention.rotary, spec_.first_position, batch_.length);
+      table_spec_ = attention.rotary;
+    }
+  }
+
+  std::int64_t query_width() const { return shape_.query_heads * shape_.head_dim; }
+  std::int64_t key_width() const { return shape_.key_value_heads * shape_.head_dim; }
+
+  // Norm, query, key and value of a block of tokens, rotated and put where attention wants them.
+  void project(const AttentionSpec& attention, std::int64_t block, int worker, bool with_values) {
+    BlockScratch<T>& own = scratch_[size_of(worker)];
+    norm_block(block, weights_.attention_norm, own);
+    apply(weights_.query, own.normed.data(), query_width(), spec_.hidden, own.query, worker);
+    apply(weights_.key, own.normed.data(), key_width(), spec_.hidden, own.key, worker);
+    if (with_values) {
+      apply(weights_.value, own.normed.data(), key_width(), spec_.hidden, own.value, worker);
+    }
+    const std::int64_t first = block * plan_.block_tokens;
+    for (std::int64_t t = first; t < std::min(first + plan_.block_tokens, tokens()); ++t) {
+      const std::int64_t sequence = t / batch_.length;
+      const std::int64_t position = t % batch_.length;
+      for (std::int64_t head = 0; head < shape_.query_heads; ++head) {
+        turn(attention, position, head_of(own.query, t - first, query_width(), head),
+             static_cast<float>(attention.scale),
+             queries_.data() + shape_.query_offset(sequence, head, position));
+      }
+      for (std::int64_t head = 0; head < shape_.key_value_heads; ++head) {
+        const std::int64_t offset = shape_.key_offset(sequence, head, position);
+        turn(attention, position, head_of(own.key, t - first, key_width(), head), 1,
+             keys_.data() + offset);
+        if (with_values) {
+          const auto value = head_of(own.value, t - first, key_width(), head);
+          simd::convert(value, 1, std::span(values_.data() + offset, value.size()));
+        }
+      }
+    }
+  }
+
+  std::span<const float> head_of(const Buffer<float>& rows, std::int64_t row, std::int64_t width,
+                                 std::int64_t head) const {
+    return rows.part(size_of(row * width + head * shape_.head_dim), size_of(shape_.head_dim));
+  }
+
+  void turn(const AttentionSpec& attention, std::int64_t position, std::span<const float> head,
+            float scale, T* out) const {
+    const std::span<T> to(out, head.size());
+    if (!attention.rotary) {
+      simd::convert(head, scale, to);
+      return;
+    }
+    simd::rotate(head, table_.cosine.row(size_of(position)), table_.sine.row(size_of(position)),
+                 attention.rotary_pairs == RotaryPairs::interleaved, scale, to);
+  }
+
+  // Output projection and feed-forward of a block of tokens, added to the residual stream.
+  void finish_block(const LayerSpec& layer, std::int64_t block, int worker) {
+    BlockScratch<T>& own = scratch_[size_of(worker)];
+    const std::int64_t width = layer.feed_forward.width;
+    const std::int64_t first = block * plan_.block_tokens;
+    add_to_stream(weights_.output, attended_.data() + first * query_width(), query_width(), block,
+                  worker);
+    norm_block(block, weights_.feed_forward_norm, own);
+    apply(weights_.gate, own.normed.data(), width, spec_.hidden, own.gate, worker);
+    apply(weights_.up, own.normed.data(), width, spec_.hidden, own.up, worker);
+    own.activated.resize(own.gate.size());
+    simd::silu_multiply(own.gate.part(0, own.gate.size()), own.up.part(0, own.up.size()),
+                        own.activated.part(0, own.activated.size()));
+    add_to_stream(weights_.down, own.activated.data(), width, block, worker);
+  }
+
+  std::span<float> stream_row(std::int64_t token) {
+    return stream_.part(size_of(token * spec_.hidden), size_of(spec_.hidden));
+  }
+
+  void norm_rows(std::int64_t block, const std::vector<float>& weight, T* out) {
+    const std::int64_t first = block * plan_.block_tokens;
+    for (std::int64_t row = 0; row < plan_.block_tokens; ++row) {
+      simd::rms_norm(stream_row(first + row), weight, static_cast<float>(spec_.norm_epsilon),
+                     std::span(out + row * spec_.hidden, weight.size()));
+    }
+  }
+
+  void norm_block(std::int64_t block, const std::vector<float>& weight, BlockScratch<T>& own) {
+    own.normed.resize(size_of(plan_.block_tokens * spec_.hidden));
+    norm_rows(block, weight, own.normed.data());
+  }
+
+  // y = x W^T + b for a block of tokens.
+  void apply(const LinearWeights<T>& weights, const T* x, std::int64_t outputs, std::int64_t inputs,
+             Buffer<float>& y, int worker) {
+    y.resize(size_of(plan_.block_tokens * outputs));
+    products_[size_of(worker)].run(
+        {.m = plan_.block_tokens, .n = outputs, .k = inputs, .transposed = true}, x,
+        weights.matrix.data(), y.data());
+    add_bias(weights.bias, y.data());
+  }
+
+  // stream += x W^T + b
+  void add_to_stream(const LinearWeights<T>& weights, const T* x, std::int64_t inputs,
+                     std::int64_t block, int worker) {
+    float* rows = stream_.data() + block * plan_.block_tokens * spec_.hidden;
+    products_[size_of(worker)].run({.m = plan_.block_tokens,
+                                    .n = spec_.hidden,
+                                    .k = inputs,
+                                    .transposed = true,
+                                    .accumulate = true},
+                                   x, weights.matrix.data(), rows);
+    add_bias(weights.bias, rows);
+  }
+
+  void add_bias(const std::vector<float>& bias, float* rows) const {
+    if (bias.empty()) return;
+    for (std::int64_t row = 0; row < plan_.block_tokens; ++row) {
+      simd::add_scaled(bias, 1, {rows + row * std::ssize(bias), bias.size()});
+    }
+  }
+
+  void run_head() {
+    final_.resize(size_of(padded_tokens() * spec_.hidden));
+    const std::vector<float> weight = load_vector(checkpoint_, spec_.final_norm, spec_.hidden);
+    parallel_for(size_of(blocks()), [&](std::size_t block, int) {
+      const auto number = static_cast<std::int64_t>(block);
+      norm_rows(number, weight, final_.data() + number * plan_.block_tokens * spec_.hidden);
+    });
+    const Buffer<T>& states = final_;
+    add_loss(checkpoint_, spec_, plan_.loss_blocks, batch_.length, states.part(0, states.size()),
+             ids(), loss_scratch_, products_, loss_);
+  }
+
+  const Checkpoint& checkpoint_;
+  const ModelSpec& spec_;
+  const TokenBatch& batch_;
+  const RunPlan& plan_;
+  ScoreSums& sums_;
+  std::vector<double>& loss_;
+
+  std::int64_t first_ = 0;      // the chunk's first sequence
+  std::int64_t sequences_ = 0;  // of the chunk
+  Buffer<float> stream_;        // [tokens, hidden], the residual stream
+  Buffer<T> queries_, keys_, values_;
+  Buffer<T> attended_;  // [tokens, query_heads * head_dim]
+  Buffer<T> final_;     // [tokens, hidden], normed
+  LayerWeights<T> weights_;
+  AttentionShape shape_;
+  RotaryTable table_;
+  std::optional<RotarySpec> table_spec_;  // of table_
+
+  std::vector<Products> products_;  // one each per worker
+  std::vector<BlockScratch<T>> scratch_;
+  std::vector<AttentionScratch<T>> attention_scratch_;
+  std::vector<LossScratch<T>> loss_scratch_;
+};
+
+}  // namespace
+
+ScoreMap run_decoder(const Checkpoint& checkpoint, const ModelSpec& spec, const TokenBatch& batch,
+                     const DecoderOptions& options) {
+  const int threads = thread_count();
+  const RunPlan plan = plan_run(spec, batch, options, threads);
+  ScoreSums sums(spec, options, plan.layers, batch.length, batch.sequences());
+  std::vector<double> loss(plan.loss ? size_of(batch.length - 1) : 0);
+  if (options.compute_type == ComputeType::f32) {
+    Runner<float>(checkpoint, spec, batch, plan, threads, sums, loss).run();
+  } else {
+    Runner<simd::BFloat16>(checkpoint, spec, batch, plan, threads, sums, loss).run();
+  }
+  ScoreMap map = sums.finish();
+  for (double& value : loss) value /= static_cast<double>(batch.sequences());
+  map.loss = std::move(loss);
+  map.provenance.averaging = fmt::format("mean over {} sequences and all heads", batch.sequences());
+  return map;
+}
+
+}  // namespace poslens

@@ -1,0 +1,252 @@
+#include "poslens/intervention.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "poslens/error.h"
+
+namespace poslens {
+namespace {
+
+constexpr char kGrammar[] =
+    "rope=none, rope=theta:X, mask=causal, mask=full, mask=window:W, mask=prefix:K, each with "
+    "optional @LAYERS, positions=+K, bos=none or bos=force";
+
+[[noreturn]] void refuse(std::string_view text, const std::string& why) {
+  throw UsageError(fmt::format("--intervene {}: {}", text, why));
+}
+
+template <typename Number>
+bool read_number(std::string_view digits, Number& value) {
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  return error == std::errc{} && end == digits.data() + digits.size();
+}
+
+double rope_theta(const Intervention& intervention) {
+  double theta = 0;
+  const std::string_view value = intervention.value;
+  if (!value.starts_with("theta:") || !read_number(value.substr(6), theta) ||
+      !std::isfinite(theta) || theta <= 1) {
+    refuse(intervention.text, "expected rope=none or rope=theta:X with a number X above 1");
+  }
+  return theta;
+}
+
+// Positions are f32 numbers, exact up to here.
+constexpr std::int64_t kLargestShift = 1 << 23;
+
+std::int64_t position_shift(const Intervention& intervention) {
+  std::int64_t shift = 0;
+  const std::string_view value = intervention.value;
+  if (!value.starts_with('+') || !read_number(value.substr(1), shift) || shift < 1 ||
+      shift > kLargestShift) {
+    refuse(intervention.text,
+           fmt::format("expected positions=+K with K from 1 to {}", kLargestShift));
+  }
+  return shift;
+}
+
+Mask parse_mask(const Intervention& intervention) {
+  try {
+    return Mask::parse(intervention.value);
+  } catch (const UsageError& error) {
+    refuse(intervention.text, error.what());
+  }
+}
+
+BosPolicy bos_policy(const Intervention& intervention) {
+  if (intervention.value == "none") return BosPolicy::none;
+  if (intervention.value == "force") return BosPolicy::force;
+  refuse(intervention.text, "expected bos=none or bos=force");
+}
+
+std::vector<int> layers_of(const Intervention& intervention, const ModelSpec& spec) {
+  std::vector<int> layers = intervention.layers;
+  const int count = static_cast<int>(spec.layers.size());
+  if (layers.empty()) {
+    for (int layer = 0; layer < count; ++layer) layers.push_back(layer);
+  }
+  for (const int layer : layers) {
+    if (layer >= count) {
+      refuse(intervention.text,
+             fmt::format("layer {}: the model has {} layers, 0 to {}", layer, count, count - 1));
+    }
+  }
+  return layers;
+}
+
+void change_rope(AttentionSpec& attention, const Intervention& intervention, int layer) {
+  if (!attention.rotary) {
+    refuse(intervention.text, fmt::format("layer {} has no rotary encoding to change", layer));
+  }
+  if (intervention.value == "none") {
+    attention.rotary.reset();
+  } else {
+    attention.rotary->theta = rope_theta(intervention);
+  }
+}
+
+void change(ModelSpec& spec, const Intervention& intervention) {
+  if (intervention.key == "positions") {
+    spec.first_position = position_shift(intervention);
+    return;
+  }
+  if (intervention.key == "bos") {
+    spec.bos = bos_policy(intervention);
+    return;
+  }
+  for (const int layer : layers_of(intervention, spec)) {
+    AttentionSpec& attention = spec.layers[static_cast<std::size_t>(layer)].attention;
+    if (intervention.key == "rope") {
+      change_rope(attention, intervention, layer);
+    } else {
+      attention.mask = parse_mask(intervention);
+    }
+  }
+}
+
+// "every layer", "layer 3", "layers 2 to 5 and 7"
+std::string in_words(const std::vector<int>& layers) {
+  if (layers.empty()) return "every layer";
+  std::vector<std::string> ranges;
+  for (std::size_t i = 0; i < layers.size();) {
+    std::size_t last = i;
+    while (last + 1 < layers.size() && layers[last + 1] == layers[last] + 1) ++last;
+    ranges.push_back(last == i ? std::to_string(layers[i])
+                               : fmt::format("{} to {}", layers[i], layers[last]));
+    i = last + 1;
+  }
+  std::string text = ranges.back();
+  if (ranges.size() > 1) {
+    ranges.pop_back();
+    text = fmt::format("{} and {}", fmt::join(ranges, ", "), text);
+  }
+  return fmt::format("{} {} (counted from 0)", layers.size() == 1 ? "layer" : "layers", text);
+}
+
+}  // namespace
+
+std::vector<int> parse_layers(std::string_view text, std::string_view option) {
+  constexpr int kMostLayers = 1 << 16;
+  const auto fail = [&] {
+    throw UsageError(fmt::format("{} {}: expected a list of layers such as 0-3,7, from 0 to {}",
+                                 option, text, kMostLayers - 1));
+  };
+  const auto number = [&](std::string_view digits) {
+    int value = 0;
+    const bool only_digits =
+        !digits.empty() &&
+        std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
+    if (!only_digits || !read_number(digits, value) || value >= kMostLayers) fail();
+    return value;
+  };
+  std::set<int> layers;
+  std::string_view rest = text;
+  for (bool more = true; more;) {
+    const std::size_t comma = rest.find(',');
+    const std::string_view item = rest.substr(0, comma);
+    more = comma != std::string_view::npos;
+    if (more) rest.remove_prefix(comma + 1);
+    const std::size_t dash = item.find('-');
+    const int first = number(item.substr(0, dash));
+    const int last = dash == std::string_view::npos ? first : number(item.substr(dash + 1));
+    if (last < first) fail();
+    for (int layer = first; layer <= last; ++layer) layers.insert(layer);
+  }
+  return {layers.begin(), layers.end()};
+}
+
+Intervention parse_intervention(std::string_view text) {
+  Intervention intervention;
+  intervention.text = text;
+  const std::size_t equals = text.find('=');
+  if (equals == std::string_view::npos) refuse(text, fmt::format("expected {}", kGrammar));
+  intervention.key = text.substr(0, equals);
+  std::string_view value = text.substr(equals + 1);
+  const std::size_t at = value.find('@');
+  const bool per_layer = intervention.key == "rope" || intervention.key == "mask";
+  if (at != std::string_view::npos) {
+    if (!per_layer) refuse(text, "only rope and mask take @LAYERS");
+    intervention.layers = parse_layers(value.substr(at + 1), fmt::format("--intervene {}:", text));
+    value = value.substr(0, at);
+  }
+  intervention.value = value;
+  // Reading the value checks it.
+  if (intervention.key == "rope") {
+    if (value != "none") rope_theta(intervention);
+  } else if (intervention.key == "mask") {
+    parse_mask(intervention);
+  } else if (intervention.key == "positions") {
+    position_shift(intervention);
+  } else if (intervention.key == "bos") {
+    bos_policy(intervention);
+  } else {
+    refuse(text, fmt::format("expected {}", kGrammar));
+  }
+  return intervention;
+}
+
+ModelSpec apply(ModelSpec spec, const std::vector<Intervention>& interventions) {
+  // What was set, of which layer (-1: of the model), and by which text.
+  std::map<std::pair<std::string, int>, std::string> done;
+  const Intervention* shift = nullptr;
+  for (const Intervention& intervention : interventions) {
+    const bool per_layer = intervention.key == "rope" || intervention.key == "mask";
+    for (const int layer : per_layer ? layers_of(intervention, spec) : std::vector<int>{-1}) {
+      const auto [earlier, fresh] = done.try_emplace({intervention.key, layer}, intervention.text);
+      if (!fresh) {
+        refuse(intervention.text,
+               fmt::format("{} sets the {}{} already", earlier->second, intervention.key,
+                           per_layer ? fmt::format(" of layer {}", layer) : ""));
+      }
+    }
+    change(spec, intervention);
+    if (intervention.key == "positions") shift = &intervention;
+  }
+  const bool rotates =
+      std::any_of(spec.layers.begin(), spec.layers.end(),
+                  [](const LayerSpec& layer) { return layer.attention.rotary.has_value(); });
+  if (shift != nullptr && !rotates) {
+    refuse(shift->text, "no layer has a rotary encoding, so positions change nothing");
+  }
+  return spec;
+}
+
+std::string describe(const Intervention& intervention) {
+  const std::string where = in_words(intervention.layers);
+  if (intervention.key == "rope") {
+    return intervention.value == "none"
+               ? "RoPE off in " + where
+               : fmt::format("RoPE theta {:g} in {}", rope_theta(intervention), where);
+  }
+  if (intervention.key == "mask") {
+    const Mask mask = parse_mask(intervention);
+    switch (mask.kind) {
+      case Mask::Kind::full:
+        return "every token sees every other in " + where;
+      case Mask::Kind::window:
+        return fmt::format("tokens see the last {} tokens, themselves included, in {}", mask.size,
+                           where);
+      case Mask::Kind::prefix:
+        return fmt::format("the first {} tokens see each other, causal after them, in {}",
+                           mask.size, where);
+      case Mask::Kind::causal:
+        break;
+    }
+    return "causal mask in " + where;
+  }
+  if (intervention.key == "positions") {
+    return fmt::format("positions start at {}", position_shift(intervention));
+  }
+  return bos_policy(intervention) == BosPolicy::none ? "no BOS token in front"
+                                                     : "BOS token in front";
+}
+
+}  // namespace poslens

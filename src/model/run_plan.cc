@@ -1,0 +1,114 @@
+#include "model/run_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "model/layer_weights.h"
+#include "model/score_sums.h"
+#include "poslens/error.h"
+
+namespace poslens {
+namespace {
+
+constexpr std::int64_t kFloat = sizeof(float);
+
+std::int64_t round_up(std::int64_t value, std::int64_t step) {
+  return (value + step - 1) / step * step;
+}
+
+// Widest projections over the layers that run.
+struct Widths {
+  std::int64_t query = 0;
+  std::int64_t key = 0;
+  std::int64_t feed_forward = 0;
+  std::int64_t weights = 0;  // bytes of a layer
+};
+
+Widths widest(const ModelSpec& spec, int last_layer, std::int64_t element) {
+  Widths widths;
+  for (int l = 0; l <= last_layer; ++l) {
+    const LayerSpec& layer = spec.layers[static_cast<std::size_t>(l)];
+    const std::int64_t head_dim = layer.attention.head_dim;
+    widths.query = std::max(widths.query, layer.attention.query_heads * head_dim);
+    widths.key = std::max(widths.key, layer.attention.key_value_heads * head_dim);
+    widths.feed_forward = std::max<std::int64_t>(widths.feed_forward, layer.feed_forward.width);
+    widths.weights = std::max(widths.weights, layer_bytes(spec, l, element));
+  }
+  return widths;
+}
+
+void check_batch(const ModelSpec& spec, const TokenBatch& batch) {
+  if (batch.length < 1 || batch.ids.empty() || std::ssize(batch.ids) % batch.length != 0) {
+    throw Error(fmt::format("tokens: expected whole sequences of {} ids, found {} ids",
+                            batch.length, batch.ids.size()));
+  }
+  for (std::size_t i = 0; i < batch.ids.size(); ++i) {
+    if (batch.ids[i] >= 0 && batch.ids[i] < spec.vocabulary) continue;
+    const auto length = static_cast<std::size_t>(batch.length);
+    throw Error(
+        fmt::format("tokens: sequence {}, position {}: expected an id from 0 to {}, found {}",
+                    i / length, i % length, spec.vocabulary - 1, batch.ids[i]));
+  }
+}
+
+std::string in_mebibytes(std::int64_t bytes) {
+  return fmt::format("{} MiB", round_up(bytes, 1 << 20) >> 20);
+}
+
+}  // namespace
+
+RunPlan plan_run(const ModelSpec& spec, const TokenBatch& batch, const DecoderOptions& options,
+                 int threads) {
+  options.validate(spec);
+  check_batch(spec, batch);
+  if (options.groups > batch.sequences()) {
+    throw UsageError(fmt::format("--groups {}: expected at most the number of sequences, {}",
+                                 options.groups, batch.sequences()));
+  }
+  RunPlan plan;
+  plan.layers = options.layers;
+  if (plan.layers.empty()) {
+    plan.layers.resize(spec.layers.size());
+    std::iota(plan.layers.begin(), plan.layers.end(), 0);
+  }
+  plan.loss = options.loss && batch.length > 1 && plan.last_layer() + 1 == std::ssize(spec.layers);
+
+  // Enough rows to keep the product kernels busy, few enough for all threads to have some.
+  const std::int64_t tokens = std::ssize(batch.ids);
+  plan.block_tokens = std::clamp<std::int64_t>(round_up(tokens / (4 * threads), 16), 16, 256);
+
+  const std::int64_t element = options.compute_type == ComputeType::f32 ? kFloat : 2;
+  constexpr std::int64_t kHeadBlockBytes = 8 << 20;
+  plan.loss_blocks = {plan.block_tokens,
+                      std::clamp<std::int64_t>(kHeadBlockBytes / kFloat / spec.hidden, 64, 2048)};
+
+  const Widths widths = widest(spec, plan.last_layer(), element);
+  const std::int64_t per_token = spec.hidden * (kFloat + element) +
+                                 2 * element * (widths.query + widths.key) +
+                                 2 * kFloat * (spec.vocabulary / plan.loss_blocks.vocabulary + 2);
+  const std::int64_t per_worker =
+      plan.block_tokens * (element * (spec.hidden + widths.feed_forward) +
+                           kFloat * (widths.query + 2 * widths.key + 2 * widths.feed_forward)) +
+      plan.loss_blocks.vocabulary *
+          ((kFloat + element) * spec.hidden + kFloat * plan.block_tokens) +
+      (8 << 20);  // tiles of scores
+  const std::int64_t maps = ScoreSums::bytes(spec, options, std::ssize(plan.layers), batch.length);
+  const std::int64_t fixed = maps + widths.weights + threads * per_worker;
+  const std::int64_t per_sequence = per_token * batch.length;
+  if (fixed + per_sequence > options.memory_bytes) {
+    throw UsageError(fmt::format(
+        "--memory {}: expected at least {} for these layers and this length, {} of it for the maps",
+        in_mebibytes(options.memory_bytes), in_mebibytes(fixed + per_sequence),
+        in_mebibytes(maps)));
+  }
+  // Larger chunks would not run faster.
+  constexpr std::int64_t kChunkTokens = 8192;
+  const std::int64_t fitting = (options.memory_bytes - fixed) / per_sequence;
+  const std::int64_t useful = std::max<std::int64_t>(1, kChunkTokens / batch.length);
+  plan.chunk_sequences = std::min({fitting, useful, batch.sequences()});
+  return plan;
+}
+
+}  // namespace poslens

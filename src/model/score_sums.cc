@@ -1,0 +1,128 @@
+#include "model/score_sums.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "poslens/threads.h"
+
+namespace poslens {
+namespace {
+
+std::size_t size_of(std::int64_t value) { return static_cast<std::size_t>(value); }
+
+const AttentionSpec& attention_of(const ModelSpec& spec, int layer) {
+  return spec.layers[size_of(layer)].attention;
+}
+
+}  // namespace
+
+ScoreSums::ScoreSums(const ModelSpec& spec, const DecoderOptions& options, std::vector<int> layers,
+                     std::int64_t length, std::int64_t sequences)
+    : spec_(spec), sequences_(sequences), groups_(options.groups) {
+  map_.source = Source::model;
+  map_.stage = Stage::scaled;
+  map_.n = length;
+  const std::size_t square = size_of(length * length);
+  const std::size_t all = layers.size() * square;
+  map_.scores.assign(all, 0);
+  map_.count.assign(square, 0);
+  if (options.groups > 1) {
+    map_.groups = options.groups;
+    map_.scores_groups.assign(size_of(options.groups) * all, 0);
+  }
+  if (options.per_head) {
+    map_.heads = attention_of(spec, layers.front()).query_heads;
+    map_.scores_heads.assign(size_of(map_.heads) * all, 0);
+  }
+  if (options.probs) map_.probs.assign(all, 0);
+  if (options.variance) {
+    map_.variance.assign(all, 0);
+    running_mean_.assign(all, 0);
+  }
+  map_.layers = std::move(layers);
+}
+
+LayerSums ScoreSums::of(int layer) {
+  LayerSums sums;
+  const auto found = std::find(map_.layers.begin(), map_.layers.end(), layer);
+  if (found == map_.layers.end()) return sums;
+  const std::size_t square = map_.count.size();
+  const std::size_t offset = static_cast<std::size_t>(found - map_.layers.begin()) * square;
+  if (groups_ > 1) {
+    for (std::size_t group = 0; group < size_of(groups_); ++group) {
+      sums.groups.push_back(map_.scores_groups.data() + group * map_.layers.size() * square +
+                            offset);
+    }
+  } else {
+    sums.groups.push_back(map_.scores.data() + offset);
+  }
+  if (map_.heads > 0) sums.heads = map_.scores_heads.data() + size_of(map_.heads) * offset;
+  if (!map_.probs.empty()) sums.probabilities = map_.probs.data() + offset;
+  if (!map_.variance.empty()) {
+    sums.running_mean = running_mean_.data() + offset;
+    sums.squares = map_.variance.data() + offset;
+  }
+  return sums;
+}
+
+std::int64_t ScoreSums::group_sequences(std::int64_t group) const {
+  return (sequences_ - group + groups_ - 1) / groups_;
+}
+
+void ScoreSums::finish_layer(std::size_t place) {
+  const std::size_t square = map_.count.size();
+  const int layer = map_.layers[place];
+  const AttentionSpec& attention = attention_of(spec_, layer);
+  const double heads = attention.query_heads;
+  const double all = static_cast<double>(sequences_);
+  const LayerSums sums = of(layer);
+  float* scores = map_.scores.data() + place * square;
+  for (std::int64_t i = 0; i < map_.n; ++i) {
+    const KeyRange visible = attention.mask.keys(i, map_.n);
+    for (std::int64_t j = 0; j < map_.n; ++j) {
+      const std::size_t at = size_of(i * map_.n + j);
+      const bool hidden = j < visible.first || j >= visible.last;
+      const auto divide = [&](float& value, double divisor) {
+        value =
+            hidden ? std::numeric_limits<float>::quiet_NaN() : static_cast<float>(value / divisor);
+      };
+      double sum = 0;
+      for (const float* group : sums.groups) sum += double{group[at]};
+      scores[at] = static_cast<float>(sum);
+      divide(scores[at], all * heads);
+      for (std::int64_t g = 0; g < map_.groups; ++g) {
+        divide(sums.groups[size_of(g)][at], static_cast<double>(group_sequences(g)) * heads);
+      }
+      for (std::int64_t h = 0; h < map_.heads; ++h)
+        divide(sums.heads[size_of(h) * square + at], all);
+      if (sums.probabilities != nullptr) divide(sums.probabilities[at], all * heads);
+      if (sums.squares != nullptr) divide(sums.squares[at], all);
+    }
+  }
+}
+
+ScoreMap ScoreSums::finish() {
+  parallel_for(map_.layers.size(), [&](std::size_t place, int) { finish_layer(place); });
+  for (const int layer : map_.layers) {
+    const Mask& mask = attention_of(spec_, layer).mask;
+    for (std::int64_t i = 0; i < map_.n; ++i) {
+      const KeyRange visible = mask.keys(i, map_.n);
+      std::fill(map_.count.begin() + i * map_.n + visible.first,
+                map_.count.begin() + i * map_.n + visible.last, sequences_);
+    }
+  }
+  return std::move(map_);
+}
+
+std::int64_t ScoreSums::bytes(const ModelSpec& spec, const DecoderOptions& options,
+                              std::int64_t layers, std::int64_t length) {
+  std::int64_t maps = 1;
+  if (options.groups > 1) maps += options.groups;
+  if (options.per_head) maps += spec.layers.front().attention.query_heads;
+  if (options.probs) maps += 1;
+  if (options.variance) maps += 2;
+  return length * length * (layers * maps * std::int64_t{sizeof(float)} + 8);
+}
+
+}  // namespace poslens
