@@ -1,5 +1,5 @@
 #pragma once
-// The report of an analysis as one HTML file.
+// report.html: an analysis as one self-contained page.
 
 #include <string>
 
@@ -7,7 +7,8 @@
 
 namespace poslens {
 
-// Self-contained: no other file and no network is needed to read it.
+// The whole page: the answer, key numbers, curves, heat maps of the first four layers, every number
+// of every layer, and how it was measured. Needs no network; a few megabytes at most.
 std::string html_report(const Analysis& analysis);
 
 }  // namespace poslens

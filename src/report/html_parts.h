@@ -1,0 +1,50 @@
+#pragma once
+// The parts of report.html. Each returns a piece of HTML whose tags are balanced.
+
+#include <string>
+#include <string_view>
+
+#include "poslens/analysis.h"
+
+namespace poslens {
+
+// --- html_text.cc ---
+
+// For text and for attribute values in double quotes; bytes that are no UTF-8 become U+FFFD.
+std::string escape_html(std::string_view text);
+
+// "value ± standard error"; a dash when the value is not finite.
+std::string format_estimate(const Estimate& estimate);
+// The same in per cent: "45.2 ± 0.3 %".
+std::string format_share(const Estimate& share);
+
+// False when the position signal of a layer cannot be told from zero: within two standard errors.
+// Shares of it are then ratios of noise.
+bool has_signal(const Decomposition& decomposition);
+
+// --- html_summary.cc ---
+
+// A card for each cell: size of the position signal and non-relative share, medians over layers.
+std::string key_numbers(const Analysis& analysis);
+// What was averaged over what, by which command; differences between cells listed per cell.
+std::string methods(const Analysis& analysis);
+
+// --- html_curves.cc ---
+
+// Non-relative share by layer with and without key 0, and the signal's size, as inline SVG.
+std::string curves(const Analysis& analysis);
+
+// --- html_table.cc ---
+
+// Non-relative share of every layer and cell; then, for each cell, all measures of every layer.
+std::string tables(const Analysis& analysis);
+
+// --- html_maps.cc ---
+
+// Heat maps of the first four layers of each cell; report.js draws them from the values in
+// map_data().
+std::string heat_maps(const Analysis& analysis);
+// A JSON script element with the palette and all values.
+std::string map_data(const Analysis& analysis);
+
+}  // namespace poslens

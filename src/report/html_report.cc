@@ -1,0 +1,97 @@
+#include "report/html_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "embedded/report_css.h"
+#include "embedded/report_js.h"
+#include "poslens/error.h"
+#include "report/html_parts.h"
+
+namespace poslens {
+namespace {
+
+// One paragraph per line.
+std::string paragraphs(std::string_view text) {
+  std::string html;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    if (end > 0) html += "<p>" + escape_html(text.substr(0, end)) + "</p>\n";
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return html;
+}
+
+std::string section(const char* id, const char* title, const char* lead, const std::string& body) {
+  return fmt::format("<section id=\"{}\"><h2>{}</h2>\n<p class=\"lead\">{}</p>\n{}</section>\n", id,
+                     title, lead, body);
+}
+
+void check(const Analysis& analysis) {
+  if (analysis.cells.empty()) throw Error("report: the analysis has no cells");
+  const std::size_t layers = analysis.cells.front().layers.size();
+  for (const CellResult& result : analysis.cells) {
+    if (layers == 0 || result.layers.size() != layers) {
+      throw Error("report: cell " + result.cell.name + ": expected the measures of " +
+                  std::to_string(std::max<std::size_t>(layers, 1)) + " layers, found " +
+                  std::to_string(result.layers.size()));
+    }
+  }
+}
+
+constexpr const char* kGlance =
+    "Medians over the layers that have a position signal, smallest and largest in brackets. The "
+    "<em>position signal</em> is how scores vary over keys (mean square) once row means, which "
+    "change no attention, are gone. Its <em>non-relative share</em> is the part that no function "
+    "of the distance between query and key explains. Key 0 is often an attention sink.";
+constexpr const char* kCurves =
+    "Bars are one standard error, from groups of sequences. A layer is left out where its position "
+    "signal cannot be told from zero (two standard errors): a share of it would be noise.";
+constexpr const char* kMaps =
+    "Mean score of each query (down) and key (across), before the mask and softmax; hidden pairs "
+    "are blank. Diagonal-normalised: minus the mean over the same distance, so that a purely "
+    "relative map is flat. Colours span the 1 % to 99 % quantiles. Point at a map to read it.";
+constexpr const char* kTables =
+    "Value ± standard error. Greyed: the position signal is within two standard errors of zero, "
+    "and a share of it means nothing. Layers are counted from 1 here; layer 1 is layer 0 in files "
+    "and options. Click a heading to sort.";
+constexpr const char* kMethods =
+    "Every map here is an expectation: a mean over sequences. A mean map says nothing about one "
+    "sequence. Shares come from least-squares fits of the map by functions of query position "
+    "<var>g</var>(<var>i</var>), distance <var>f</var>(<var>i</var>−<var>j</var>) and key position "
+    "<var>h</var>(<var>j</var>) over pairs <var>i</var> &gt; <var>j</var>: the non-relative share "
+    "is RSS(<var>f</var>+<var>g</var>) / RSS(<var>g</var>). Products of residuals of disjoint "
+    "groups of sequences make the estimates unbiased, which is why a share can come out slightly "
+    "below zero; standard errors are jackknifed over the groups.";
+
+}  // namespace
+
+std::string html_report(const Analysis& analysis) {
+  check(analysis);
+  const std::string model = escape_html(analysis.model_name);
+  std::string page =
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+      "<meta name=\"color-scheme\" content=\"light dark\">\n"
+      // Nothing may be fetched, whatever names and paths hold.
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
+      "'unsafe-inline'; script-src 'unsafe-inline'; img-src data:\">\n";
+  page += "<title>Position in " + model + "</title>\n<style>\n";
+  page += embedded::report_css;
+  page += "</style>\n</head>\n<body>\n<header><p class=\"eyebrow\">PosLens report</p><h1>Where " +
+          model + " gets positional information from</h1></header>\n<main>\n";
+  page += "<section id=\"answer\">\n" + paragraphs(analysis.answer) + "</section>\n";
+  page += section("glance", "At a glance", kGlance, key_numbers(analysis));
+  page += section("curves", "Layer by layer", kCurves, curves(analysis));
+  page += section("maps", "The maps of the first layers", kMaps, heat_maps(analysis));
+  page += section("tables", "All numbers", kTables, tables(analysis));
+  page += section("methods", "How this was measured", kMethods, methods(analysis));
+  page += "</main>\n" + map_data(analysis) + "<script>\n";
+  page += embedded::report_js;
+  page += "</script>\n</body>\n</html>\n";
+  return page;
+}
+
+}  // namespace poslens

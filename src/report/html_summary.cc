@@ -1,0 +1,154 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "report/html_parts.h"
+
+namespace poslens {
+namespace {
+
+struct Spread {
+  double median = 0, low = 0, high = 0;
+};
+
+Spread spread_of(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t half = values.size() / 2;
+  const double median =
+      values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+  return {median, values.front(), values.back()};
+}
+
+// "median (lowest to highest)" of what `reading` gives for the layers with a position signal.
+std::string over_layers(const CellResult& result, Decomposition LayerMeasures::*keys,
+                        double (*reading)(const Decomposition&), const char* format) {
+  std::vector<double> values;
+  for (const LayerMeasures& layer : result.layers) {
+    if (has_signal(layer.*keys)) values.push_back(reading(layer.*keys));
+  }
+  if (values.empty()) return "none";
+  const Spread spread = spread_of(values);
+  return fmt::format(fmt::runtime(format), spread.median, spread.low, spread.high);
+}
+
+std::string share_over_layers(const CellResult& result, Decomposition LayerMeasures::*keys) {
+  // Adding 0 after rounding turns -0 into 0.
+  return over_layers(
+      result, keys,
+      [](const Decomposition& parts) {
+        return std::round(100 * parts.nonrelative_share.value) + 0.0;
+      },
+      "<b>{:.0f} %</b> <span>({:.0f} to {:.0f})</span>");
+}
+
+std::string size_over_layers(const CellResult& result) {
+  return over_layers(
+      result, &LayerMeasures::without_first_key,
+      [](const Decomposition& parts) { return parts.total.value; },
+      "<b>{:.3g}</b> <span>({:.2g} to {:.2g})</span>");
+}
+
+using Fact = std::pair<std::string, std::string>;
+
+std::string samples_of(const ScoreMap& map) {
+  std::int64_t low = 0;
+  std::int64_t high = 0;
+  for (const std::int64_t count : map.count) {
+    if (count == 0) continue;
+    low = low == 0 ? count : std::min(low, count);
+    high = std::max(high, count);
+  }
+  return low == high ? fmt::format("{}", high) : fmt::format("{} to {}", low, high);
+}
+
+// Everything the map says about how it came about.
+std::vector<Fact> facts_of(const CellResult& result) {
+  const ScoreMap& map = result.map;
+  const Provenance& provenance = map.provenance;
+  std::vector<Fact> facts = {
+      {"Model", provenance.model},
+      {"Model file", provenance.model_fingerprint},
+      {"Text", provenance.text},
+      {"Token ids", provenance.text_fingerprint},
+      {"Documents", provenance.documents_used + provenance.documents_skipped == 0
+                        ? std::string()
+                        : fmt::format("{} used, {} too short and skipped",
+                                      provenance.documents_used, provenance.documents_skipped)},
+      {"BOS token", provenance.bos_policy},
+      {"Averaged over", provenance.averaging},
+      {"Samples per pair", samples_of(map)},
+      {"Positions", fmt::format("{}", map.n)},
+      {"Source and stage", to_string(map.source) + ", " + to_string(map.stage)},
+      {"Interventions", provenance.interventions.empty()
+                            ? std::string("none")
+                            : fmt::format("{}", fmt::join(provenance.interventions, ", "))},
+      {"Tokens shuffled", result.cell.shuffled ? "yes, within each sequence" : "no"},
+      {"Seed", fmt::format("{}", provenance.seed)},
+      {"Engine", provenance.engine},
+  };
+  for (const auto& [name, value] : provenance.options) facts.emplace_back("--" + name, value);
+  facts.emplace_back("Program", provenance.program);
+  facts.emplace_back("Command", provenance.command_line);
+  facts.emplace_back(
+      "Time", provenance.seconds > 0 ? fmt::format("{:.1f} s", provenance.seconds) : std::string());
+  facts.emplace_back("Peak memory",
+                     provenance.peak_memory_bytes > 0
+                         ? fmt::format("{:.0f} MB", provenance.peak_memory_bytes / 1e6)
+                         : std::string());
+  std::erase_if(facts, [](const Fact& fact) { return fact.second.empty(); });
+  return facts;
+}
+
+std::string definition_list(const std::vector<Fact>& facts) {
+  std::string text = "<dl>";
+  for (const auto& [label, value] : facts) {
+    text += "<dt>" + escape_html(label) + "</dt><dd>" + escape_html(value) + "</dd>";
+  }
+  return text + "</dl>\n";
+}
+
+}  // namespace
+
+std::string key_numbers(const Analysis& analysis) {
+  std::string text = "<div class=\"cards\">\n";
+  for (std::size_t index = 0; index < analysis.cells.size(); ++index) {
+    const CellResult& result = analysis.cells[index];
+    text += fmt::format(
+        "<article class=\"card s{}\"><h3>{}</h3><dl>"
+        "<dt>position signal without key 0, score²</dt><dd>{}</dd>"
+        "<dt>non-relative share of it</dt><dd>{}</dd>"
+        "<dt>non-relative share with key 0</dt><dd>{}</dd></dl></article>\n",
+        index % 8, escape_html(result.cell.title), size_over_layers(result),
+        share_over_layers(result, &LayerMeasures::without_first_key),
+        share_over_layers(result, &LayerMeasures::all_keys));
+  }
+  return text + "</div>\n";
+}
+
+std::string methods(const Analysis& analysis) {
+  std::vector<std::vector<Fact>> facts;
+  for (const CellResult& result : analysis.cells) facts.push_back(facts_of(result));
+  const auto everywhere = [&](const Fact& fact) {
+    return std::all_of(facts.begin(), facts.end(), [&](const std::vector<Fact>& list) {
+      return std::find(list.begin(), list.end(), fact) != list.end();
+    });
+  };
+  std::vector<Fact> common;
+  std::copy_if(facts.front().begin(), facts.front().end(), std::back_inserter(common), everywhere);
+  std::string text = "<h3>The same in every cell</h3>\n" + definition_list(common);
+  for (std::size_t index = 0; index < facts.size(); ++index) {
+    std::erase_if(facts[index], [&](const Fact& fact) {
+      return std::find(common.begin(), common.end(), fact) != common.end();
+    });
+    if (facts[index].empty()) continue;
+    text += "<h3>" + escape_html(analysis.cells[index].cell.title) + "</h3>\n" +
+            definition_list(facts[index]);
+  }
+  return text;
+}
+
+}  // namespace poslens

@@ -1,0 +1,106 @@
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "report/html_parts.h"
+
+namespace poslens {
+namespace {
+
+// A measure in the tables of single cells.
+struct Column {
+  const char* heading;
+  const char* meaning;
+  Estimate Decomposition::*field;  // nullptr: nearness
+};
+constexpr Column kColumns[] = {
+    {"Total", "mean square of the scores' variation over keys, score²", &Decomposition::total},
+    {"Non-relative", "share not explained by distance", &Decomposition::nonrelative_share},
+    {"Not by key", "share not explained by key position", &Decomposition::nonkey_share},
+    {"Remainder", "share explained by neither", &Decomposition::remainder_share},
+    {"Nearness", "slope against log(1 + distance); negative: near keys score higher", nullptr},
+};
+
+std::string cell_of(const Estimate& estimate, bool share, bool noise) {
+  return fmt::format("<td data-value=\"{}\"{}>{}</td>",
+                     std::isfinite(estimate.value) ? fmt::format("{:.9g}", estimate.value) : "",
+                     noise ? " class=\"noise\"" : "",
+                     share ? format_share(estimate) : format_estimate(estimate));
+}
+
+std::string row_of(const Decomposition& decomposition, const Estimate& nearness) {
+  std::string text;
+  const bool noise = !has_signal(decomposition);
+  for (const Column& column : kColumns) {
+    if (column.field == nullptr) {
+      text += cell_of(nearness, false, false);
+    } else {
+      const bool share = column.field != &Decomposition::total;
+      text += cell_of(decomposition.*column.field, share, noise);
+    }
+  }
+  return text;
+}
+
+// Column 0 is the layer; sortable by a click.
+std::string heading(int column, const std::string& text, const std::string& meaning = "") {
+  return fmt::format(
+      "<th scope=\"col\"{}><button type=\"button\" class=\"sort\" data-column=\"{}\">{}</button>"
+      "</th>",
+      meaning.empty() ? "" : " title=\"" + escape_html(meaning) + "\"", column, text);
+}
+
+std::string layer_cell(int layer) {
+  return fmt::format("<th scope=\"row\" data-value=\"{}\">{}</th>", layer, layer + 1);
+}
+
+std::string overview(const Analysis& analysis) {
+  std::string text =
+      "<div class=\"scroll\"><table class=\"sortable\"><caption>Non-relative share by layer, all "
+      "keys</caption><thead><tr>" +
+      heading(0, "Layer");
+  for (std::size_t k = 0; k < analysis.cells.size(); ++k) {
+    text += heading(static_cast<int>(k) + 1, escape_html(analysis.cells[k].cell.title));
+  }
+  text += "</tr></thead><tbody>\n";
+  for (std::size_t place = 0; place < analysis.cells.front().layers.size(); ++place) {
+    text += "<tr>" + layer_cell(analysis.cells.front().layers[place].layer);
+    for (const CellResult& result : analysis.cells) {
+      const Decomposition& decomposition = result.layers.at(place).all_keys;
+      text += cell_of(decomposition.nonrelative_share, true, !has_signal(decomposition));
+    }
+    text += "</tr>\n";
+  }
+  return text + "</tbody></table></div>\n";
+}
+
+std::string table_of(const CellResult& result) {
+  const int count = static_cast<int>(std::size(kColumns));
+  std::string text = fmt::format(
+      "<details><summary>{}</summary><div class=\"scroll\"><table class=\"sortable\"><thead>"
+      "<tr class=\"over\"><td></td><th scope=\"colgroup\" colspan=\"{}\">All keys</th>"
+      "<th scope=\"colgroup\" colspan=\"{}\">Without key 0</th></tr><tr>",
+      escape_html(result.cell.title), count, count);
+  text += heading(0, "Layer");
+  for (int half = 0; half < 2; ++half) {
+    for (int k = 0; k < count; ++k) {
+      text += heading(1 + half * count + k, kColumns[k].heading, kColumns[k].meaning);
+    }
+  }
+  text += "</tr></thead><tbody>\n";
+  for (const LayerMeasures& layer : result.layers) {
+    text += "<tr>" + layer_cell(layer.layer) + row_of(layer.all_keys, layer.nearness) +
+            row_of(layer.without_first_key, layer.nearness_without_first_key) + "</tr>\n";
+  }
+  return text + "</tbody></table></div></details>\n";
+}
+
+}  // namespace
+
+std::string tables(const Analysis& analysis) {
+  std::string text = overview(analysis);
+  for (const CellResult& result : analysis.cells) text += table_of(result);
+  return text;
+}
+
+}  // namespace poslens

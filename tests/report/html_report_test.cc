@@ -1,0 +1,205 @@
+#include "report/html_report.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <regex>
+#include <set>
+
+#include "poslens/error.h"
+#include "report/html_parts.h"
+#include "report/synthetic_analysis.h"
+
+namespace poslens {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr int kLayers = 6;
+
+const Analysis& analysis() {
+  static const Analysis instance = synthetic_analysis(40, kLayers);
+  return instance;
+}
+
+// The page without the text of its style and script elements.
+std::string markup(const std::string& page) {
+  std::string text = page;
+  for (const std::string name : {"style", "script"}) {
+    std::size_t from = 0;
+    const std::string start = fmt::format("<{}", name);
+    const std::string end = fmt::format("</{}>", name);
+    while ((from = text.find(start, from)) != std::string::npos) {
+      from = text.find('>', from) + 1;
+      text.erase(from, text.find(end, from) - from);
+    }
+  }
+  return text;
+}
+
+std::size_t occurrences(const std::string& text, const std::string& part) {
+  std::size_t count = 0;
+  for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos; at += part.size()) {
+    ++count;
+  }
+  return count;
+}
+
+// Every element that is opened is closed in the right order; attributes are quoted. Returns what
+// is wrong, or nothing.
+std::string what_is_not_well_formed(const std::string& html) {
+  const std::set<std::string> without_end = {"meta", "input", "br", "!DOCTYPE"};
+  const std::regex inside(
+      R"(/?[!A-Za-z][A-Za-z0-9]*(\s+[A-Za-z][A-Za-z0-9-]*(="[^"<>]*")?)*\s*/?)");
+  std::vector<std::string> open;
+  std::size_t at = 0;
+  while ((at = html.find('<', at)) != std::string::npos) {
+    // '>' may stand in an attribute only as &gt;.
+    const std::size_t end = html.find('>', at);
+    if (end == std::string::npos) return "a tag without end";
+    const std::string tag = html.substr(at + 1, end - at - 1);
+    at = end + 1;
+    if (!std::regex_match(tag, inside)) return fmt::format("odd tag: <{}>", tag);
+    const std::string name = tag.substr(0, tag.find_first_of(" \n/", tag[0] == '/' ? 1 : 0));
+    if (tag.back() == '/' || without_end.contains(name)) continue;
+    if (tag[0] != '/') {
+      open.push_back(name);
+    } else if (open.empty() || open.back() != name.substr(1)) {
+      return fmt::format("<{}> closes {}", tag, open.empty() ? "nothing" : open.back());
+    } else {
+      open.pop_back();
+    }
+  }
+  return open.empty() ? "" : fmt::format("<{}> stays open", open.back());
+}
+
+TEST(WellFormed, TheCheckSeesMistakes) {
+  EXPECT_EQ(what_is_not_well_formed("<p class=\"a\">x<br></p><i></i>"), "");
+  EXPECT_NE(what_is_not_well_formed("<p><b></p></b>"), "");
+  EXPECT_NE(what_is_not_well_formed("<p>"), "");
+  EXPECT_NE(what_is_not_well_formed("<p class=a>x</p>"), "");
+}
+
+TEST(HtmlReport, IsWellFormed) {
+  EXPECT_EQ(what_is_not_well_formed(markup(html_report(analysis()))), "");
+}
+
+TEST(HtmlReport, OpensWithTheAnswer) {
+  const std::string page = html_report(analysis());
+  const std::size_t answer = page.find("<p>In this model 45 % of the position signal");
+  ASSERT_NE(answer, std::string::npos);
+  EXPECT_LT(answer, page.find("<h2>"));
+}
+
+TEST(HtmlReport, HoldsEveryNumberOfEveryLayer) {
+  const std::string page = html_report(analysis());
+  const auto expect = [&](const std::string& number) {
+    EXPECT_THAT(page, HasSubstr(fmt::format(">{}</td>", number)));
+  };
+  for (const CellResult& result : analysis().cells) {
+    for (const LayerMeasures& layer : result.layers) {
+      for (const Decomposition* parts : {&layer.all_keys, &layer.without_first_key}) {
+        expect(format_estimate(parts->total));
+        expect(format_share(parts->nonrelative_share));
+        expect(format_share(parts->nonkey_share));
+        expect(format_share(parts->remainder_share));
+      }
+      expect(format_estimate(layer.nearness));
+      expect(format_estimate(layer.nearness_without_first_key));
+    }
+  }
+  // One row for each layer in the overview and in each cell's table.
+  EXPECT_EQ(occurrences(page, "<th scope=\"row\""), kLayers * (1 + analysis().cells.size()));
+}
+
+TEST(HtmlReport, DrawsTheFirstFourLayersOfEachCell) {
+  const std::string page = html_report(analysis());
+  EXPECT_EQ(occurrences(page, "<canvas"), 4 * analysis().cells.size());
+  EXPECT_EQ(occurrences(page, "\"codes\":"), 2 * 4 * analysis().cells.size());
+}
+
+TEST(HtmlReport, RefersToNothingOutside) {
+  const std::string page = html_report(analysis());
+  EXPECT_FALSE(std::regex_search(markup(page), std::regex(R"([\s](src|href|srcset|action)=)")));
+  for (const char* outside : {"http:", "https:", "url(", "@import", "fetch(", "XMLHttpRequest"}) {
+    EXPECT_THAT(page, Not(HasSubstr(outside)));
+  }
+  EXPECT_THAT(page, HasSubstr("default-src 'none'"));
+}
+
+TEST(HtmlReport, PrintsNoNan) {
+  // The cells without encoding and causal mask have shares that are NaN.
+  const auto& layers = analysis().cells[3].layers;
+  ASSERT_TRUE(std::any_of(layers.begin(), layers.end(), [](const LayerMeasures& layer) {
+    return std::isnan(layer.all_keys.nonrelative_share.value);
+  }));
+  const std::regex word(R"(\b(nan|inf|null)\b)", std::regex::icase);
+  EXPECT_FALSE(std::regex_search(markup(html_report(analysis())), word));
+  EXPECT_THAT(map_data(analysis()), Not(HasSubstr("null")));
+}
+
+TEST(HtmlReport, TakesNamesAndTextsLiterally) {
+  Analysis hostile = analysis();
+  const std::string bad = "</script><script>alert('x')</script>\" onload=\"x & \xff";
+  hostile.model_name = bad;
+  hostile.answer = bad + "\n" + bad;
+  for (CellResult& result : hostile.cells) {
+    result.cell.title = bad + result.cell.name;
+    Provenance& provenance = result.map.provenance;
+    for (std::string* text :
+         {&provenance.averaging, &provenance.model, &provenance.model_fingerprint,
+          &provenance.bos_policy, &provenance.text, &provenance.text_fingerprint,
+          &provenance.program, &provenance.command_line, &provenance.engine}) {
+      *text = bad;
+    }
+    provenance.options.emplace_back(bad, bad);
+    provenance.interventions = {bad};
+  }
+  const std::string page = html_report(hostile);
+  EXPECT_EQ(what_is_not_well_formed(markup(page)), "");
+  EXPECT_EQ(occurrences(page, "<script"), 2U) << "the map data and report.js";
+  EXPECT_THAT(page, Not(HasSubstr("<script>alert")));
+  EXPECT_THAT(page, HasSubstr("&lt;/script&gt;&lt;script&gt;alert(&#39;x&#39;)"));
+  EXPECT_THAT(page, Not(HasSubstr("\xff")));
+}
+
+TEST(HtmlReport, SaysHowItWasMeasured) {
+  const std::string page = html_report(analysis());
+  for (const char* fact : {"A mean map says nothing about one sequence", "16 sequences and 9 heads",
+                           "16 used, 3 too short and skipped", "the file adds none; none added",
+                           "0123456789abcdef", "poslens analyze model.gguf --text /tmp/texts",
+                           "rope=none, mask=full", "yes, within each sequence"}) {
+    EXPECT_THAT(page, HasSubstr(fact));
+  }
+  // What all cells share is said once.
+  EXPECT_EQ(occurrences(page, "16 used, 3 too short and skipped"), 1U);
+}
+
+TEST(HtmlReport, StaysBelowSixMegabytes) {
+  EXPECT_LT(html_report(synthetic_analysis(512, 4)).size(), 6e6);
+}
+
+TEST(HtmlReport, RefusesAnAnalysisWithoutNumbers) {
+  EXPECT_THROW(html_report(Analysis()), Error);
+  Analysis uneven = analysis();
+  uneven.cells[1].layers.pop_back();
+  EXPECT_THROW(html_report(uneven), Error);
+}
+
+TEST(HasSignal, NeedsTwoStandardErrors) {
+  Decomposition parts;
+  parts.total.value = 1;
+  parts.total.standard_error = 0.4;
+  EXPECT_TRUE(has_signal(parts));
+  parts.total.standard_error = 0.6;
+  EXPECT_FALSE(has_signal(parts));
+  parts.total.standard_error = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_TRUE(has_signal(parts)) << "nothing is known of the noise of a map without groups";
+  parts.total.value = 0;
+  EXPECT_FALSE(has_signal(parts));
+}
+
+}  // namespace
+}  // namespace poslens
