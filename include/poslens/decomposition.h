@@ -25,7 +25,8 @@ struct Decomposition {
   Estimate nonrelative;        // RSS(f+g) / pairs
   Estimate nonkey;             // RSS(h+g) / pairs
   Estimate remainder;          // RSS(f+g+h) / pairs
-  Estimate nonrelative_share;  // RSS(f+g) / RSS(g)
+  Estimate nonrelative_share;  // RSS(f+g) / RSS(g); shares are NaN where RSS(g) is no more than
+                               // the rounding of scores
   Estimate nonkey_share;       // RSS(h+g) / RSS(g)
   Estimate remainder_share;    // RSS(f+g+h) / RSS(g)
 };

@@ -55,6 +55,18 @@ class Residuals {
   std::array<Fit, kFitted.size()> fits_;
 };
 
+// Mean square of what single precision rounds off scores: a total below it is no signal.
+double rounding(const std::vector<MatrixView<const float>>& maps, const Triangle& triangle) {
+  double largest = 0;
+  for (const MatrixView<const float>& map : maps) {
+    const std::span<const float> last = map.row(map.rows() - 1);
+    for (auto j = triangle.first_key(triangle.n - 1); j + 1 < triangle.n; ++j) {
+      largest = std::max(largest, std::abs(static_cast<double>(last[static_cast<std::size_t>(j)])));
+    }
+  }
+  return std::pow(largest * 0x1p-24, 2);
+}
+
 }  // namespace
 
 Decomposition decompose(const std::vector<MatrixView<const float>>& groups, Support support) {
@@ -82,9 +94,14 @@ Decomposition decompose(const std::vector<MatrixView<const float>>& groups, Supp
   result.nonrelative = products[1].mean_square(pairs);
   result.nonkey = products[2].mean_square(pairs);
   result.remainder = products[3].mean_square(pairs);
-  result.nonrelative_share = ratio(result.nonrelative, result.total);
-  result.nonkey_share = ratio(result.nonkey, result.total);
-  result.remainder_share = ratio(result.remainder, result.total);
+  const auto share = [&](const Estimate& part) {
+    return result.total.value > rounding(parts, triangle)
+               ? ratio(part, result.total)
+               : Estimate{std::numeric_limits<double>::quiet_NaN()};
+  };
+  result.nonrelative_share = share(result.nonrelative);
+  result.nonkey_share = share(result.nonkey);
+  result.remainder_share = share(result.remainder);
   return result;
 }
 

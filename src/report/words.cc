@@ -8,7 +8,7 @@
 namespace poslens {
 namespace {
 
-// Two figures of the standard error, three of the value without one.
+// Two figures of the standard error; without one, three of the value.
 int decimals(double value, double error) {
   const bool known = std::isfinite(error) && error > 0;
   const double size = known ? error : std::abs(value);
@@ -33,6 +33,7 @@ std::string percent(const Estimate& share) {
 
 std::string with_error(const Estimate& estimate) {
   if (!std::isfinite(estimate.value)) return "unknown";
+  if (!std::isfinite(estimate.standard_error)) return fmt::format("{:.3g}", estimate.value);
   return format(estimate.value, estimate.standard_error, 9);
 }
 

@@ -204,6 +204,13 @@ TEST(Decomposition, OtherPatternsOfHiddenPairsAreRefused) {
   EXPECT_EQ(message(make_map(4, formula)), "no error");
 }
 
+TEST(Decomposition, ConstantMapsHaveNoShares) {
+  const auto parts = decompose_one(make_map(30, [](double i, double) { return 0.2 + 0.1 * i; }));
+  EXPECT_LT(parts.total.value, 1e-25);
+  EXPECT_TRUE(std::isnan(parts.nonrelative_share.value));
+  EXPECT_TRUE(std::isnan(parts.remainder_share.value));
+}
+
 TEST(Decomposition, LargeMaps) {
   const auto parts = decompose_one(make_map(1500, [](double i, double j) {
     return 2 * std::log1p(i - j) + (j == 0 ? 100 : 0) + 20 * std::sin(i);
