@@ -7,6 +7,10 @@ class App;
 
 namespace poslens::cli {
 
+void add_diff(CLI::App& app);
+void add_inspect(CLI::App& app);
+void add_metrics(CLI::App& app);
+void add_probe(CLI::App& app);
 void add_theory(CLI::App& app);
 
 }  // namespace poslens::cli
