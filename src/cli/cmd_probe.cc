@@ -1,0 +1,84 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+
+#include "cli/commands.h"
+#include "cli/model_options.h"
+#include "cli/options.h"
+#include "poslens/atomic_file.h"
+#include "poslens/error.h"
+#include "poslens/probe.h"
+
+namespace poslens::cli {
+namespace {
+
+struct Options {
+  ModelOptions model;
+  ProbeOptions probe;  // its decoder options are those of `model`
+  OutputOptions output;
+};
+
+void run(Options& options) {
+  ModelOptions& model_options = options.model;
+  model_options.validate();
+  check_output(options.output.out, options.output.force);
+  const LoadedModel model = load_model(model_options.model);
+  model_options.decoder.validate(poslens::apply(model.spec, options.probe.interventions));
+  const Corpus corpus = read_corpus(model, model_options.corpus, options.probe.interventions);
+
+  options.probe.decoder = model_options.decoder;
+  options.probe.seed = model_options.seed;
+  ScoreMap map = probe(model, corpus, options.probe);
+  map.provenance.command_line = command_line();
+  save(map, options.output.out);
+
+  const auto tokens = static_cast<double>(corpus.batch.ids.size());
+  std::cout << fmt::format("{}: {} layers over {:.0f} tokens in {:.1f} s ({:.0f} tokens/s)\n",
+                           options.output.out.string(), map.layers.size(), tokens,
+                           map.provenance.seconds, tokens / map.provenance.seconds);
+}
+
+}  // namespace
+
+void add_probe(CLI::App& app) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* command =
+      app.add_subcommand("probe", "One pass of a model over text or token ids -> artefact");
+  command->footer(
+      "Example:\n  poslens probe model.gguf --text book.txt --layers 0-3 --groups 8 --intervene "
+      "rope=none --out no-rope.npz");
+  DecoderOptions& decoder = options->model.decoder;
+  add_model_options(*command, options->model);
+  command->add_flag("--per-head", decoder.per_head, "Keep the map of every head");
+  command->add_flag("--probs", decoder.probs, "Keep mean attention probabilities");
+  command->add_flag("--variance", decoder.variance, "Keep the variance over sequences");
+  command
+      ->add_option_function<std::vector<std::string>>(
+          "--intervene",
+          [options](const std::vector<std::string>& texts) {
+            for (const std::string& text : texts) {
+              options->probe.interventions.push_back(parse_intervention(text));
+            }
+          },
+          "Change the model: rope=none@2-5, rope=theta:1e6, mask=full@0, mask=window:128, "
+          "positions=+1000, bos=none; repeatable")
+      ->expected(1)
+      ->take_all()
+      ->type_name("SPEC");
+  command
+      ->add_option_function<std::string>(
+          "--shuffle",
+          [options](const std::string& text) {
+            if (text != "within") throw UsageError("--shuffle " + text + ": expected within");
+            options->probe.shuffle = true;
+          },
+          "within: put the tokens of each sequence in random order")
+      ->type_name("within");
+  add_output_options(*command, options->output);
+  add_common_options(*command);
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace poslens::cli
