@@ -31,7 +31,8 @@ struct SimulationOptions {
 
 // The engine that `automatic` stands for. Throws UsageError when the named one cannot do it.
 Engine choose_engine(const SimulationOptions& options);
-std::string to_string(Engine engine);
+std::string to_string(Engine engine);  // auto, triangular, dense
+Engine parse_engine(const std::string& text);
 
 // Means over samples (source simulation, stage scaled). The same bits for any thread count.
 ScoreMap simulate(const SimulationOptions& options);

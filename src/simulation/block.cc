@@ -1,0 +1,109 @@
+#include "simulation/block.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "simulation/block.cc"
+#include <hwy/foreach_target.h>
+// After foreach_target.h.
+#include "simulation/inputs-inl.h"
+#include "simulation/layer-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace poslens::HWY_NAMESPACE {
+namespace {
+
+// Adds up the lanes of each of the sums.
+void Reduce(const Plan& plan, const LaneSums& sums, std::vector<double>& out) {
+  const FloatTag d;
+  out.resize(sums.size);
+  for (std::size_t i = 0; i < sums.size; ++i) {
+    out[i] = plan.lane_sums
+                 ? hn::GetLane(hn::SumOfLanes(d, hn::Load(d, &sums.values[i * hn::Lanes(d)])))
+                 : sums.values[i];
+  }
+}
+
+void RunBlock(const Plan& plan, const BlockSamples& block, BlockBuffers& buffers) {
+  const FloatTag d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const InputKernel inputs(plan, buffers);
+  LayerKernel kernel(plan, buffers);
+  for (std::int64_t start = 0; start < block.count; start += lanes) {
+    std::uint64_t samples[kMaxLanes];
+    HWY_ALIGN float live[kMaxLanes];
+    for (std::int64_t lane = 0; lane < lanes; ++lane) {
+      // Lanes beyond the end repeat the last sample and do not count.
+      const std::int64_t index = std::min(start + lane, block.count - 1);
+      const std::int64_t sample =
+          block.inputs == nullptr ? block.first + index * block.stride : index;
+      samples[lane] = static_cast<std::uint64_t>(sample);
+      live[lane] = start + lane < block.count ? 1.0f : 0.0f;
+    }
+    if (block.inputs == nullptr) {
+      inputs.Draw(SampleLanes(plan.options.seed, samples));
+    } else {
+      inputs.Copy(block.inputs, samples);
+    }
+    kernel.Prepare();
+    for (std::size_t layer = 0; layer < plan.layers; ++layer) {
+      kernel.Run(layer, hn::Load(d, live), start == 0);
+    }
+  }
+  BlockSums& sums = buffers.sums;
+  Reduce(plan, buffers.score_sums, sums.scores);
+  Reduce(plan, buffers.prob_sums, sums.probs);
+  Reduce(plan, buffers.square_sums, sums.squares);
+}
+
+}  // namespace
+}  // namespace poslens::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace poslens {
+
+HWY_EXPORT(RunBlock);
+
+BlockBuffers::BlockBuffers(const Plan& plan)
+    : x(lane_buffer(plan.coordinate_count)),
+      weight(lane_buffer(plan.panels.size() * kPanelRows)),
+      shared(lane_buffer(plan.triangular ? 0 : plan.dims + kPanelRows)),
+      score_sums(plan, true),
+      square_sums(plan, plan.options.variance),
+      prob_sums(plan, plan.options.probs) {
+  if (!plan.in_place) next_x = lane_buffer(plan.coordinate_count);
+  if (plan.options.spec.rope_theta) rotated = lane_buffer(plan.coordinate_count);
+  std::size_t largest = 0;
+  for (const Panel& panel : plan.panels) {
+    largest = std::max(largest, (panel.last_keys - panel.first_keys) * kPanelRows * kPanelRows);
+  }
+  scores = lane_buffer(largest);
+  if (plan.options.variance) pivots = lane_buffer(score_sums.size / kMaxLanes + 1);
+  sums.recency.resize(plan.layers);
+}
+
+BlockRunner::BlockRunner(const Plan& plan)
+    : plan_(&plan), buffers_(std::make_unique<BlockBuffers>(plan)) {}
+BlockRunner::~BlockRunner() = default;
+BlockRunner::BlockRunner(BlockRunner&&) noexcept = default;
+
+const BlockSums& BlockRunner::run(const BlockSamples& samples) {
+  BlockBuffers& buffers = *buffers_;
+  buffers.score_sums.clear();
+  buffers.square_sums.clear();
+  buffers.prob_sums.clear();
+  std::fill(buffers.sums.recency.begin(), buffers.sums.recency.end(), 0);
+  HWY_DYNAMIC_DISPATCH(RunBlock)(*plan_, samples, buffers);
+  if (plan_->options.variance) {
+    // From sums of S - pivot and (S - pivot)^2 to sums of S and S^2.
+    const auto count = static_cast<double>(samples.count);
+    for (std::size_t i = 0; i < buffers.sums.scores.size(); ++i) {
+      const double pivot = buffers.pivots[i], difference = buffers.sums.scores[i];
+      buffers.sums.squares[i] += 2 * pivot * difference + count * pivot * pivot;
+      buffers.sums.scores[i] += count * pivot;
+    }
+  }
+  return buffers.sums;
+}
+
+}  // namespace poslens
+#endif  // HWY_ONCE

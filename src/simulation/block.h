@@ -1,0 +1,48 @@
+#pragma once
+// One block of samples through all layers: the inner interface between simulate() and the SIMD
+// kernels, and where tests feed inputs of their own.
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "simulation/plan.h"
+
+namespace poslens {
+
+// Samples first, first + stride, ..., `count` of them, at most plan.block_samples.
+struct BlockSamples {
+  std::int64_t first = 0;
+  std::int64_t stride = 1;
+  std::int64_t count = 0;
+  // Inputs in place of random ones, or nullptr: [count, n, dims], the residual stream before the
+  // first layer. The triangular engine reads rows up to the diagonal only.
+  const float* inputs = nullptr;
+};
+
+// Sums over a block's samples, [layers, score_count] each where asked for; entries of masked pairs
+// mean nothing.
+struct BlockSums {
+  std::vector<double> scores;
+  std::vector<double> squares;
+  std::vector<double> probs;
+  std::vector<std::int64_t> recency;  // [layers]: pairs (k, j), i > k > j, with S_ik > S_ij
+};
+
+struct BlockBuffers;
+
+// Runs blocks one after the other in buffers of its own.
+class BlockRunner {
+ public:
+  explicit BlockRunner(const Plan& plan);
+  ~BlockRunner();
+  BlockRunner(BlockRunner&&) noexcept;
+
+  const BlockSums& run(const BlockSamples& samples);
+
+ private:
+  const Plan* plan_;
+  std::unique_ptr<BlockBuffers> buffers_;
+};
+
+}  // namespace poslens

@@ -1,0 +1,192 @@
+// The residual stream before the first layer, X^(0), for one group of samples.
+
+#if defined(POSLENS_SIMULATION_INPUTS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef POSLENS_SIMULATION_INPUTS_INL_H_
+#undef POSLENS_SIMULATION_INPUTS_INL_H_
+#else
+#define POSLENS_SIMULATION_INPUTS_INL_H_
+#endif
+
+#include <algorithm>
+#include <cmath>
+
+#include "simd/chi-inl.h"
+#include "simulation/buffers.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace poslens::HWY_NAMESPACE {
+
+// What a random number is for: the upper bits of the second Philox counter word, whose lower bits
+// are the panel.
+enum Purpose : std::uint32_t {
+  kNormals = 0u << 28,
+  kDiagonal = 1u << 28,
+  kSharedNormals = 2u << 28,
+  kSharedNorm = 3u << 28,
+  kMeans = 4u << 28,
+  kSharedMean = 5u << 28,
+};
+
+class InputKernel {
+ public:
+  InputKernel(const Plan& plan, BlockBuffers& buffers) : plan_(plan), buffers_(buffers) {}
+
+  // x_i = X (g_i + l c) / |g_i + l c|, or X (g_i + l c) sqrt((1 - alpha) / d).
+  void Draw(const SampleLanes& samples) const {
+    if (plan_.triangular) {
+      DrawTriangular(samples);
+    } else {
+      DrawDense(samples);
+    }
+    Scale(samples);
+  }
+
+  // samples[lane] is the lane's sample in inputs [count, n, dims].
+  void Copy(const float* inputs, const std::uint64_t* samples) const {
+    const FloatTag d;
+    HWY_ALIGN float values[kMaxLanes];
+    for (std::size_t p = 0; p < plan_.panels.size(); ++p) {
+      const Panel& panel = plan_.panels[p];
+      for (std::size_t k = 0; k < std::min(panel.width, plan_.dims); ++k) {
+        for (std::size_t r = 0; r < panel.rows; ++r) {
+          for (std::size_t lane = 0; lane < hn::Lanes(d); ++lane) {
+            const std::size_t row = samples[lane] * plan_.n + p * kPanelRows + r;
+            values[lane] = inputs[row * plan_.dims + k];
+          }
+          hn::Store(hn::Load(d, values), d, At(panel, k, r));
+        }
+      }
+    }
+  }
+
+ private:
+  float* At(const Panel& panel, std::size_t k, std::size_t r) const {
+    return buffers_.x.get() + (panel.offset + k * kPanelRows + r) * hn::Lanes(FloatTag());
+  }
+
+  // Bartlett's decomposition: after a rotation that takes the shared vector and then x_1, x_2, ...
+  // into the span of the first coordinates, row i has standard normals below the diagonal
+  // coordinate i + shared, and on it the norm of what is left, a chi variable.
+  void DrawTriangular(const SampleLanes& samples) const {
+    const FloatTag d;
+    FloatLanes shared = hn::Zero(d), unused;
+    if (plan_.shared != 0) {
+      const int dof = static_cast<int>(plan_.dims);
+      ChiPair(samples, 0, kSharedNorm, dof, 1, shared, unused);
+      shared = hn::Mul(shared, SetLanes(static_cast<float>(plan_.shared_weight)));
+    }
+    for (std::size_t p = 0; p < plan_.panels.size(); ++p) {
+      const Panel& panel = plan_.panels[p];
+      const std::size_t diagonal = p * kPanelRows + plan_.shared;  // of the panel's first row
+      const auto word = static_cast<std::uint32_t>(p);
+      FloatLanes z[kPanelRows];
+      std::fill_n(z, kPanelRows, hn::Zero(d));
+      for (std::size_t k = 0; k < panel.width; ++k) {
+        if (k < std::min(plan_.dims, diagonal + panel.rows - 1)) {
+          FourNormals(samples, static_cast<std::uint32_t>(k), kNormals | word, z[0], z[1], z[2],
+                      z[3]);
+        }
+        for (std::size_t r = 0; r < kPanelRows; ++r) {
+          const bool filled = r < panel.rows && k < std::min(plan_.dims, diagonal + r);
+          const FloatLanes value = filled ? z[r] : hn::Zero(d);
+          hn::Store(k == 0 && filled ? hn::Add(value, shared) : value, d, At(panel, k, r));
+        }
+      }
+      for (std::size_t r = 0; r < panel.rows; r += 2) {
+        if (diagonal + r >= plan_.dims) break;
+        const int dof = static_cast<int>(plan_.dims - diagonal - r);
+        FloatLanes chi[2];
+        ChiPair(samples, static_cast<std::uint32_t>(r / 2), kDiagonal | word, dof,
+                std::max(dof - 1, 1), chi[0], chi[1]);
+        for (std::size_t s = 0; s < 2; ++s) {
+          if (r + s < panel.rows && diagonal + r + s < plan_.dims) {
+            hn::Store(chi[s], d, At(panel, diagonal + r + s, r + s));
+          }
+        }
+      }
+    }
+  }
+
+  void DrawDense(const SampleLanes& samples) const {
+    const FloatTag d;
+    const std::size_t lanes = hn::Lanes(d);
+    FloatLanes z0, z1, z2, z3;
+    float* shared = buffers_.shared.get();
+    if (plan_.shared_weight > 0) {
+      const FloatLanes weight = SetLanes(static_cast<float>(plan_.shared_weight));
+      for (std::size_t k = 0; k < plan_.dims; k += 4) {
+        FourNormals(samples, static_cast<std::uint32_t>(k), kSharedNormals, z0, z1, z2, z3);
+        hn::Store(hn::Mul(weight, z0), d, shared + k * lanes);
+        hn::Store(hn::Mul(weight, z1), d, shared + (k + 1) * lanes);
+        hn::Store(hn::Mul(weight, z2), d, shared + (k + 2) * lanes);
+        hn::Store(hn::Mul(weight, z3), d, shared + (k + 3) * lanes);
+      }
+    }
+    for (std::size_t p = 0; p < plan_.panels.size(); ++p) {
+      const Panel& panel = plan_.panels[p];
+      for (std::size_t k = 0; k < plan_.dims; ++k) {
+        FourNormals(samples, static_cast<std::uint32_t>(k),
+                    kNormals | static_cast<std::uint32_t>(p), z0, z1, z2, z3);
+        const FloatLanes c = hn::Load(d, shared + k * lanes);
+        hn::Store(hn::Add(z0, c), d, At(panel, k, 0));
+        hn::Store(panel.rows > 1 ? hn::Add(z1, c) : hn::Zero(d), d, At(panel, k, 1));
+        hn::Store(panel.rows > 2 ? hn::Add(z2, c) : hn::Zero(d), d, At(panel, k, 2));
+        hn::Store(panel.rows > 3 ? hn::Add(z3, c) : hn::Zero(d), d, At(panel, k, 3));
+      }
+    }
+  }
+
+  void Scale(const SampleLanes& samples) const {
+    const FloatTag d;
+    const ParameterFreeSpec& spec = plan_.options.spec;
+    const bool sphere = spec.inputs == Inputs::sphere;
+    // LayerNorm sees no mean coordinate, but the inputs' norms do.
+    const bool hidden_mean = plan_.triangular && spec.norm == Norm::layernorm && sphere;
+    FloatLanes shared_mean = hn::Zero(d), unused;
+    if (hidden_mean && plan_.shared != 0) {
+      FloatLanes unused2, unused3;
+      FourNormals(samples, 0, kSharedMean, shared_mean, unused, unused2, unused3);
+      shared_mean = hn::Mul(shared_mean, SetLanes(static_cast<float>(plan_.shared_weight)));
+    }
+    const auto fixed = static_cast<float>(spec.input_norm * std::sqrt((1 - spec.alpha) / spec.dim));
+    for (std::size_t p = 0; p < plan_.panels.size(); ++p) {
+      const Panel& panel = plan_.panels[p];
+      FloatLanes means[kPanelRows];
+      if (hidden_mean) {
+        FourNormals(samples, 0, kMeans | static_cast<std::uint32_t>(p), means[0], means[1],
+                    means[2], means[3]);
+      }
+      FloatLanes factor[kPanelRows];
+      std::fill_n(factor, kPanelRows, SetLanes(fixed));
+      if (sphere) {
+        FloatLanes square[kPanelRows];
+        for (std::size_t r = 0; r < kPanelRows; ++r) {
+          const FloatLanes mean = hidden_mean ? hn::Add(means[r], shared_mean) : hn::Zero(d);
+          square[r] = hn::Mul(mean, mean);
+        }
+        for (std::size_t k = 0; k < panel.width; ++k) {
+          for (std::size_t r = 0; r < kPanelRows; ++r) {
+            const FloatLanes x = hn::Load(d, At(panel, k, r));
+            square[r] = hn::MulAdd(x, x, square[r]);
+          }
+        }
+        for (std::size_t r = 0; r < panel.rows; ++r) {
+          factor[r] = hn::Div(SetLanes(static_cast<float>(spec.input_norm)), hn::Sqrt(square[r]));
+        }
+      }
+      for (std::size_t k = 0; k < panel.width; ++k) {
+        for (std::size_t r = 0; r < kPanelRows; ++r) {
+          hn::Store(hn::Mul(hn::Load(d, At(panel, k, r)), factor[r]), d, At(panel, k, r));
+        }
+      }
+    }
+  }
+
+  const Plan& plan_;
+  BlockBuffers& buffers_;
+};
+
+}  // namespace poslens::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // POSLENS_SIMULATION_INPUTS_INL_H_

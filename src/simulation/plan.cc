@@ -1,0 +1,84 @@
+#include "simulation/plan.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "poslens/rotary.h"
+
+namespace poslens {
+namespace {
+
+std::size_t ceil_divide(std::size_t a, std::size_t b) { return (a + b - 1) / b; }
+
+// Beyond this the sums of one layer and lane are too many to keep per lane.
+constexpr std::size_t kLaneSumBytes = std::size_t{16} << 20;
+// Multiply-adds of a block: a few milliseconds of one core.
+constexpr double kBlockWork = 1.5e8;
+
+}  // namespace
+
+Plan::Plan(const SimulationOptions& simulation) : options(simulation) {
+  const ParameterFreeSpec& spec = options.spec;
+  triangular = choose_engine(options) == Engine::triangular;
+  n = static_cast<std::size_t>(spec.n);
+  layers = static_cast<std::size_t>(spec.layer_count);
+  dims = static_cast<std::size_t>(spec.dim);
+  in_place = spec.mask.is_causal();
+  if (triangular) {
+    if (spec.norm == Norm::layernorm) --dims;
+    shared = spec.alpha > 0 ? 1 : 0;
+  }
+  if (spec.norm == Norm::layernorm || spec.norm == Norm::rmsnorm) {
+    norm_output = std::sqrt(static_cast<double>(spec.dim));
+  }
+  score_factor = spec.scale() * norm_output * norm_output;
+  shared_weight = std::sqrt(spec.alpha / (1 - spec.alpha));
+  if (spec.rope_theta) {
+    RotaryTable table =
+        rotary_table({.theta = *spec.rope_theta, .rotary_dim = spec.dim}, 0, spec.n);
+    cosine = std::move(table.cosine);
+    sine = std::move(table.sine);
+  }
+
+  panels.resize(ceil_divide(n, kPanelRows));
+  for (std::size_t p = 0; p < panels.size(); ++p) {
+    Panel& panel = panels[p];
+    const std::size_t first = p * kPanelRows;
+    panel.rows = std::min(kPanelRows, n - first);
+    const std::size_t full = triangular ? std::min(dims, first + kPanelRows + shared) : dims;
+    panel.width = full + full % 2;
+    panel.offset = coordinate_count;
+    coordinate_count += kPanelRows * panel.width;
+    KeyRange keys = spec.mask.keys(static_cast<std::int64_t>(first), spec.n);
+    for (std::size_t row = 1; row < panel.rows; ++row) {
+      const KeyRange next = spec.mask.keys(static_cast<std::int64_t>(first + row), spec.n);
+      keys = {std::min(keys.first, next.first), std::max(keys.last, next.last)};
+    }
+    panel.first_keys = static_cast<std::size_t>(keys.first) / kPanelRows;
+    panel.last_keys = ceil_divide(static_cast<std::size_t>(keys.last), kPanelRows);
+    panel.score_offset = score_count;
+    score_count += (panel.last_keys - panel.first_keys) * kPanelRows * kPanelRows;
+  }
+  double work = 0;  // multiply-adds of a layer: 16 pairs of rows, once for S and once for A Y
+  for (const Panel& panel : panels) {
+    for (std::size_t keys = panel.first_keys; keys < panel.last_keys; ++keys) {
+      work += 32.0 * static_cast<double>(std::min(panel.width, panels[keys].width));
+    }
+  }
+  work *= static_cast<double>(layers);
+  const auto samples = static_cast<std::uint64_t>(std::clamp(kBlockWork / work, 16.0, 1024.0));
+  block_samples = static_cast<std::int64_t>(std::bit_floor(samples));
+  lane_sums = layers * score_count * kMaxLanes * sizeof(float) <= kLaneSumBytes;
+}
+
+double Plan::score_bound(std::size_t layer) const {
+  const ParameterFreeSpec& spec = options.spec;
+  if (spec.norm != Norm::none) return score_factor;
+  // A layer at most doubles the norm. A Gaussian input's square norm is below 2 * 6.67^2 X^2.
+  const double growth = spec.residual ? std::pow(4.0, static_cast<double>(layer)) : 1;
+  const double square = spec.input_norm * spec.input_norm;
+  return score_factor * growth * square * (spec.inputs == Inputs::gaussian ? 96 : 1);
+}
+
+}  // namespace poslens

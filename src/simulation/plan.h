@@ -1,0 +1,64 @@
+#pragma once
+// How a simulation is laid out in memory: fixed by its options, the same for every sample.
+//
+// Tokens go in panels of four rows. A panel holds `width` coordinates of its rows, coordinate after
+// coordinate, row after row within one, and for each a vector of SIMD lanes, one sample per lane:
+//   x[((panel_offset + coordinate * 4 + row % 4) * lanes + lane].
+// In the triangular engine row i has only the coordinates up to the diagonal, so that panels grow.
+// Scores of a panel lie key after key, row after row: see score_index().
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "poslens/matrix.h"
+#include "poslens/simulation.h"
+
+namespace poslens {
+
+constexpr std::size_t kPanelRows = 4;
+constexpr std::size_t kMaxLanes = 16;
+
+struct Panel {
+  std::size_t rows = 0;          // tokens in it, 1 to 4; the rest of the rows is zero
+  std::size_t width = 0;         // coordinates; even, padded with zeros
+  std::size_t offset = 0;        // of its coordinates in x, in lane vectors
+  std::size_t first_keys = 0;    // the key panels that its queries see: first_keys ...
+  std::size_t last_keys = 0;     // ... last_keys - 1
+  std::size_t score_offset = 0;  // of its scores among those of a layer
+};
+
+struct Plan {
+  // options: validated.
+  explicit Plan(const SimulationOptions& options);
+
+  SimulationOptions options;
+  bool triangular = false;
+  std::size_t n = 0;
+  std::size_t layers = 0;
+  std::size_t dims = 0;    // coordinates of a full row; without the mean's in triangular LayerNorm
+  std::size_t shared = 0;  // triangular, alpha > 0: coordinate 0 is the shared vector's direction
+  bool in_place = false;  // no query sees a later key: a layer overwrites its input, last row first
+  std::vector<Panel> panels;
+  std::size_t coordinate_count = 0;  // lane vectors of x
+  std::size_t score_count = 0;       // lane vectors of a layer's scores
+  std::int64_t block_samples = 0;    // samples that are summed up in one go; a multiple of 16
+  bool lane_sums = false;            // sums are kept per lane (faster; small maps only)
+
+  // y = norm_output * x / |x|; S = score_factor * <x_i, x_j> / (|x_i| |x_j|). No norm: without |x|.
+  double norm_output = 1;
+  double score_factor = 1;
+  double shared_weight = 0;    // l
+  Matrix<float> cosine, sine;  // rotary encoding, or empty
+
+  // Place of pair (query, key) among the scores of a layer; the pair must be visible.
+  std::size_t score_index(std::size_t query, std::size_t key) const {
+    const Panel& panel = panels[query / kPanelRows];
+    return panel.score_offset + (key - panel.first_keys * kPanelRows) * kPanelRows +
+           query % kPanelRows;
+  }
+  // Scores of this layer (from 0) cannot be larger in magnitude, up to rounding.
+  double score_bound(std::size_t layer) const;
+};
+
+}  // namespace poslens

@@ -1,0 +1,90 @@
+#include "simulation/totals.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "poslens/error.h"
+
+namespace poslens {
+namespace {
+
+constexpr double kQuanta = 0x1p24;  // in the largest value of one sample
+
+}  // namespace
+
+Totals::Totals(const Plan& plan) : plan_(&plan), recency_(plan.layers) {
+  for (std::size_t layer = 0; layer < plan.layers; ++layer) {
+    const double bound = plan.score_bound(layer);
+    score_bounds_.push_back(bound);
+    square_bounds_.push_back(bound * bound);
+    prob_bounds_.push_back(1);
+  }
+  const std::size_t size = plan.layers * plan.score_count;
+  scores_.resize(size);
+  if (plan.options.variance) squares_.resize(size);
+  if (plan.options.probs) probs_.resize(size);
+}
+
+void Totals::add(const std::vector<double>& sums, const std::vector<double>& bounds,
+                 std::vector<std::int64_t>& totals) const {
+  if (totals.empty()) return;
+  for (std::size_t layer = 0; layer < plan_->layers; ++layer) {
+    const double quanta = kQuanta / bounds[layer];
+    for (std::size_t query = 0; query < plan_->n; ++query) {
+      const KeyRange keys =
+          plan_->options.spec.mask.keys(static_cast<std::int64_t>(query), plan_->options.spec.n);
+      for (std::int64_t key = keys.first; key < keys.last; ++key) {
+        const std::size_t at = index(layer, query, static_cast<std::size_t>(key));
+        if (!std::isfinite(sums[at])) {
+          throw Error(
+              fmt::format("layer {}: the scores grow beyond 32-bit floats; use a norm, "
+                          "fewer layers or a smaller --input-norm",
+                          layer));
+        }
+        totals[at] += std::llrint(sums[at] * quanta);
+      }
+    }
+  }
+}
+
+void Totals::add(const BlockSums& sums, std::int64_t samples) {
+  add(sums.scores, score_bounds_, scores_);
+  add(sums.squares, square_bounds_, squares_);
+  add(sums.probs, prob_bounds_, probs_);
+  for (std::size_t layer = 0; layer < plan_->layers; ++layer) {
+    recency_[layer] += sums.recency[layer];
+  }
+  samples_ += samples;
+}
+
+void Totals::add(const Totals& other) {
+  const auto join = [](std::vector<std::int64_t>& to, const std::vector<std::int64_t>& from) {
+    for (std::size_t i = 0; i < to.size(); ++i) to[i] += from[i];
+  };
+  join(scores_, other.scores_);
+  join(squares_, other.squares_);
+  join(probs_, other.probs_);
+  join(recency_, other.recency_);
+  samples_ += other.samples_;
+}
+
+double Totals::score(std::size_t layer, std::size_t query, std::size_t key) const {
+  const auto sum = static_cast<double>(scores_[index(layer, query, key)]);
+  return sum * (score_bounds_[layer] / kQuanta) / static_cast<double>(samples_);
+}
+
+double Totals::probability(std::size_t layer, std::size_t query, std::size_t key) const {
+  return static_cast<double>(probs_[index(layer, query, key)]) / kQuanta /
+         static_cast<double>(samples_);
+}
+
+double Totals::variance(std::size_t layer, std::size_t query, std::size_t key) const {
+  const auto count = static_cast<double>(samples_);
+  const double mean = score(layer, query, key);
+  const double squares =
+      static_cast<double>(squares_[index(layer, query, key)]) * (square_bounds_[layer] / kQuanta);
+  return std::max(0.0, (squares - count * mean * mean) / (count - 1));
+}
+
+}  // namespace poslens

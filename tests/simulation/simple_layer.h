@@ -1,0 +1,82 @@
+#pragma once
+// The parameter-free Transformer as one reads it, in double precision: what the fast engines must
+// equal on the same inputs.
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "poslens/matrix.h"
+#include "poslens/parameter_free.h"
+
+namespace poslens::test {
+
+// Y = Norm(X), row by row.
+inline Matrix<double> simple_norm(const Matrix<double>& x, Norm norm) {
+  Matrix<double> y = x;
+  const auto d = static_cast<double>(x.columns());
+  for (std::size_t i = 0; i < x.rows(); ++i) {
+    double mean = 0, square = 0;
+    for (const double value : x.row(i)) mean += value / d;
+    if (norm != Norm::layernorm) mean = 0;
+    for (const double value : x.row(i)) square += (value - mean) * (value - mean);
+    double length = 1;
+    if (norm == Norm::l2) length = std::sqrt(square);
+    if (norm == Norm::layernorm) length = std::sqrt(square / d + 1e-12);
+    if (norm == Norm::rmsnorm) length = std::sqrt(square / d);
+    for (std::size_t k = 0; k < x.columns(); ++k) y(i, k) = (x(i, k) - mean) / length;
+  }
+  return y;
+}
+
+// Coordinates k and k + d/2 of row i turn by i theta^(-2k/d).
+inline Matrix<double> simple_rotation(const Matrix<double>& y, double theta) {
+  Matrix<double> turned = y;
+  const std::size_t half = y.columns() / 2;
+  for (std::size_t i = 0; i < y.rows(); ++i) {
+    for (std::size_t k = 0; k < half; ++k) {
+      const double angle =
+          static_cast<double>(i) *
+          std::pow(theta, -2.0 * static_cast<double>(k) / static_cast<double>(y.columns()));
+      turned(i, k) = y(i, k) * std::cos(angle) - y(i, k + half) * std::sin(angle);
+      turned(i, k + half) = y(i, k) * std::sin(angle) + y(i, k + half) * std::cos(angle);
+    }
+  }
+  return turned;
+}
+
+struct SimpleLayer {
+  Matrix<double> scores;
+  Matrix<double> probs;  // zero where the mask hides the pair
+};
+
+// One layer: S = scale R(Y) R(Y)^T, A = softmax(mask(S)), X <- A Y + r X.
+inline SimpleLayer simple_layer(const ParameterFreeSpec& spec, Matrix<double>& x) {
+  const std::size_t n = x.rows(), d = x.columns();
+  const Matrix<double> y = simple_norm(x, spec.norm);
+  const Matrix<double> q = spec.rope_theta ? simple_rotation(y, *spec.rope_theta) : y;
+  SimpleLayer layer{Matrix<double>(n, n), Matrix<double>(n, n)};
+  Matrix<double> next(n, d);
+  for (std::size_t i = 0; i < n; ++i) {
+    double largest = -1e300, sum = 0;
+    const auto visible = [&](std::size_t j) {
+      return spec.mask.visible(static_cast<std::int64_t>(i), static_cast<std::int64_t>(j));
+    };
+    for (std::size_t j = 0; j < n; ++j) {
+      for (std::size_t k = 0; k < d; ++k) layer.scores(i, j) += spec.scale() * q(i, k) * q(j, k);
+      if (visible(j)) largest = std::max(largest, layer.scores(i, j));
+    }
+    for (std::size_t j = 0; j < n; ++j) {
+      if (visible(j)) sum += layer.probs(i, j) = std::exp(layer.scores(i, j) - largest);
+    }
+    for (std::size_t j = 0; j < n; ++j) layer.probs(i, j) /= sum;
+    for (std::size_t k = 0; k < d; ++k) {
+      next(i, k) = spec.residual ? x(i, k) : 0;
+      for (std::size_t j = 0; j < n; ++j) next(i, k) += layer.probs(i, j) * y(j, k);
+    }
+  }
+  x = next;
+  return layer;
+}
+
+}  // namespace poslens::test
