@@ -20,9 +20,13 @@ class Tokenizer {
   // pre-tokenizer is missing or unknown, saying which are known: a wrong guess would change ids.
   static std::unique_ptr<Tokenizer> from_gguf(const Checkpoint& checkpoint);
 
-  // Ids without BOS. Special tokens in the text are not recognised: they are text like any other.
-  // The text must be UTF-8: throws Error with the offset of the first bad byte.
+  // Ids without BOS. Special tokens in the text are not recognised: they are text like any other;
+  // user-defined ones (token_type 4) are. Bytes that the vocabulary lacks are left out. All of this
+  // is what Hugging Face's tokenizers do when told not to look for special tokens. The text must be
+  // UTF-8: throws Error with the offset of the first bad byte. Safe to call from several threads.
   virtual std::vector<std::int32_t> encode(std::string_view text) const = 0;
+  // The bytes that ids stand for; they need not be whole characters. Throws Error on an id outside
+  // of the vocabulary.
   virtual std::string decode(const std::vector<std::int32_t>& ids) const = 0;
   virtual std::int64_t vocabulary_size() const = 0;
   // What the pre-tokenizer is called in the file.

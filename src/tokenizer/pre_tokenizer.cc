@@ -117,8 +117,8 @@ PreTokenizer::PreTokenizer(const PreTokenizerRules& rules)
   int error = 0;
   PCRE2_SIZE offset = 0;
   code_->pattern.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(rules.pattern),
-                                     PCRE2_ZERO_TERMINATED, PCRE2_UTF | PCRE2_UCP | PCRE2_ANCHORED,
-                                     &error, &offset, nullptr));
+                                     PCRE2_ZERO_TERMINATED, PCRE2_UTF | PCRE2_ANCHORED, &error,
+                                     &offset, nullptr));
   if (!code_->pattern) {
     throw std::logic_error("pre-tokenizer pattern: error " + std::to_string(error) + " at " +
                            std::to_string(offset));

@@ -10,6 +10,7 @@
 #include "poslens/error.h"
 #include "support/gguf_writer.h"
 #include "support/temporary_folder.h"
+#include "tokenizer/pre_tokenizer.h"
 
 namespace poslens {
 namespace {
@@ -32,12 +33,16 @@ std::string hexadecimal(const std::string& bytes) {
   return result;
 }
 
-// tools/golden/tokenizer_fixtures.py made the ids with Hugging Face's tokenizers.
+// tools/golden/tokenizer_fixtures.py made it with Hugging Face's tokenizers.
+nlohmann::json read_golden() {
+  std::ifstream file(POSLENS_TEST_DATA "/encodings.json");
+  return nlohmann::json::parse(file);
+}
+
 class Encodings : public testing::TestWithParam<const char*> {};
 
 TEST_P(Encodings, EqualHuggingFace) {
-  std::ifstream file(POSLENS_TEST_DATA "/encodings.json");
-  const auto golden = nlohmann::json::parse(file);
+  const auto golden = read_golden();
   const auto& expected = golden.at("tokenizers").at(GetParam());
   const std::vector<std::string> texts = golden.at("texts");
   ASSERT_GE(texts.size(), 50u);
@@ -47,6 +52,21 @@ TEST_P(Encodings, EqualHuggingFace) {
     const std::vector<std::int32_t> ids = expected.at("ids").at(i);
     EXPECT_EQ(tokenizer->encode(texts[i]), ids) << "text " << i << ": " << texts[i];
     EXPECT_EQ(hexadecimal(tokenizer->decode(ids)), expected.at("decoded").at(i)) << texts[i];
+  }
+}
+
+// A vocabulary as small as the fixtures' hides many cuts; here they all show.
+TEST_P(Encodings, PiecesEqualHuggingFace) {
+  const auto golden = read_golden();
+  const std::vector<std::string> texts = golden.at("texts");
+  const auto& expected = golden.at("tokenizers").at(GetParam()).at("piece_bytes");
+  const PreTokenizer splitter(*find_pre_tokenizer(GetParam()));
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    const std::string text = splitter.rules().composes ? compose(texts[i]) : texts[i];
+    std::vector<std::size_t> lengths;
+    splitter.split(text, [&](std::string_view piece) { lengths.push_back(piece.size()); });
+    EXPECT_EQ(lengths, expected.at(i).get<std::vector<std::size_t>>())
+        << "text " << i << ": " << text;
   }
 }
 

@@ -2,7 +2,7 @@
 
 Trains one tiny byte-level BPE tokenizer per pre-tokenizer with Hugging Face's tokenizers, writes
 its vocabulary as GGUF metadata with gguf's own writer, and keeps the ids that tokenizers gives for
-texts that are hard to cut. Pipelines are those of the published tokenizer.json files (SmolLM2,
+texts that are hard to cut, and the cuts. Pipelines are those of the published tokenizer.json files (SmolLM2,
 GPT-2, Llama 3, Qwen 2.5).
 
     python tools/golden/tokenizer_fixtures.py      (needs: pip install tokenizers gguf)
@@ -79,7 +79,8 @@ TEXTS = [
     "def f(x):\n    return x**2  # comment\n\tindent\ttabs\n\n    \n  end",
     "https://example.org/a?b=c&d=%20e", "a\r\nb\tc d\r\r\n\n\r", ".\n\n.\r\n ?\n x", " \n \n  x \n",
     "a" * 300, "ab" * 150, "the" * 100, " " * 200 + "x", "\n" * 50 + " " * 50, "é" * 80,
-    "strawberry strawberry  strawberry", "<|endoftext|> literal <|endoftext|>",
+    "I'LLama they'RElated 'Tis 'tis 'MORNING '\u017fa 'dD",
+    "x \u180e!\u180e y\u180e\u180e z", "strawberry strawberry  strawberry", "<|endoftext|> literal <|endoftext|>",
     "<think>x</think> <tool><tool>", "<think <tool", "     x      y",
     "\U0010ffff \ue000 \U000e0041", "\ud7ff\ufffd",
 ]
@@ -130,6 +131,14 @@ def write_gguf(name, tokenizer, merges):
     writer.close()
 
 
+def piece_bytes(tokenizer, text):
+    """Lengths of the pieces that the pre-tokenizer cuts; a character stands for a byte in them."""
+    if tokenizer.normalizer:
+        text = tokenizer.normalizer.normalize_str(text)
+    pieces = tokenizer.pre_tokenizer.pre_tokenize_str(text)
+    return [len(piece) for piece, _ in pieces]
+
+
 def kept_bytes(tokenizer, name, text):
     """What is left of a text: all of it, but for bytes that the vocabulary lacks."""
     if name == "qwen2":
@@ -158,7 +167,8 @@ def main():
         decoded = [kept_bytes(tokenizer, name, text) for text in TEXTS]
         for row, kept in zip(ids, decoded):
             assert tokenizer.decode(row, skip_special_tokens=False) == kept.decode(errors="replace")
-        result["tokenizers"][name] = {"ids": ids, "decoded": [kept.hex() for kept in decoded]}
+        result["tokenizers"][name] = {"ids": ids, "decoded": [kept.hex() for kept in decoded],
+                                      "piece_bytes": [piece_bytes(tokenizer, t) for t in TEXTS]}
         lost = sum(kept != text.encode() for kept, text in zip(decoded, TEXTS))
         print(f"{name}: {tokenizer.get_vocab_size()} tokens, {len(merges)} merges, "
               f"{sum(map(len, ids))} ids, {lost} of {len(TEXTS)} texts not as they were")
