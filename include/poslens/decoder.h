@@ -19,7 +19,7 @@ std::string to_string(ComputeType type);
 
 struct DecoderOptions {
   ComputeType compute_type = ComputeType::f32;
-  std::vector<int> layers;  // whose scores are kept, ascending; empty: all
+  std::vector<int> layers{};  // whose scores are kept, ascending; empty: all
   std::int64_t groups = 1;  // sequence s adds to group s mod groups
   bool per_head = false;
   bool probs = false;

@@ -102,7 +102,8 @@ class BlockPass {
       }
       if (job_.values != nullptr) weigh_values(s, kv);
     }
-    if (varies) add_to_variance(job_.first_sequence + s + 1);
+    ++done_;
+    if (varies) add_to_variance(job_.first_sequence + done_);
   }
 
   void make_scores(std::int64_t s, std::int64_t kv) {
@@ -210,6 +211,7 @@ class BlockPass {
   const std::int64_t rows_;
   const KeyRange range_;  // the tile's keys
   const std::int64_t keys_;
+  std::int64_t done_ = 0;  // sequences of the chunk; groups do not take them in order
   AttentionScratch<T>& scratch_;
   Products& products_;
   float* tile_ = nullptr;

@@ -1,0 +1,155 @@
+#include "poslens/intervention.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "model/tiny_checkpoint.h"
+#include "poslens/error.h"
+
+namespace poslens {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+ModelSpec tiny_spec() {
+  static const TinyCheckpoint checkpoint({.layers = 4});
+  return read_model_spec(checkpoint);
+}
+
+ModelSpec changed(const std::vector<std::string>& texts) {
+  std::vector<Intervention> interventions;
+  for (const std::string& text : texts) interventions.push_back(parse_intervention(text));
+  return poslens::apply(tiny_spec(), interventions);
+}
+
+std::string refusal(const std::vector<std::string>& texts) {
+  try {
+    changed(texts);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(Layers, ListsAndRanges) {
+  EXPECT_THAT(parse_layers("0-3,7", "--layers"), ElementsAre(0, 1, 2, 3, 7));
+  EXPECT_THAT(parse_layers("7,2,2,1-2", "--layers"), ElementsAre(1, 2, 7));
+  EXPECT_THAT(parse_layers("5", "--layers"), ElementsAre(5));
+  for (const char* text : {"", "3-1", "-1", "1-", "a", "1,,2", "1,", "0x1", "1 2", "99999999999",
+                           "0-4000000000", "+1"}) {
+    try {
+      parse_layers(text, "--layers");
+      ADD_FAILURE() << text;
+    } catch (const UsageError& error) {
+      EXPECT_THAT(error.what(), HasSubstr("--layers " + std::string(text) + ": expected a list"));
+    }
+  }
+}
+
+TEST(Interventions, RopeOffInSomeLayers) {
+  const ModelSpec spec = changed({"rope=none@1-2"});
+  EXPECT_TRUE(spec.layers[0].attention.rotary);
+  EXPECT_FALSE(spec.layers[1].attention.rotary);
+  EXPECT_FALSE(spec.layers[2].attention.rotary);
+  EXPECT_TRUE(spec.layers[3].attention.rotary);
+}
+
+TEST(Interventions, ChangeOnlyWhatTheyName) {
+  const ModelSpec spec = changed({"rope=theta:1e6@0", "rope=none@3", "mask=window:128@2",
+                                  "mask=full@0", "positions=+1000", "bos=force"});
+  EXPECT_EQ(spec.layers[0].attention.rotary->theta, 1e6);
+  EXPECT_EQ(spec.layers[1].attention.rotary, tiny_spec().layers[1].attention.rotary);
+  EXPECT_EQ(spec.layers[2].attention.mask, Mask::parse("window:128"));
+  EXPECT_EQ(spec.layers[0].attention.mask, Mask::parse("full"));
+  EXPECT_EQ(spec.layers[1].attention.mask, Mask::parse("causal"));
+  EXPECT_FALSE(spec.layers[3].attention.rotary);
+  EXPECT_EQ(spec.first_position, 1000);
+  EXPECT_EQ(spec.bos, BosPolicy::force);
+  EXPECT_EQ(changed({"bos=none"}).bos, BosPolicy::none);
+  EXPECT_EQ(changed({}).bos, BosPolicy::file);
+}
+
+TEST(Interventions, UnknownTextIsRefusedWithWhatIsAllowed) {
+  for (const char* text : {"",
+                           "rope",
+                           "rope=",
+                           "rope=off",
+                           "rope=theta:",
+                           "rope=theta:x",
+                           "rope=theta:1",
+                           "rope=theta:-5",
+                           "rope=theta:inf",
+                           "rope=theta:1e6x",
+                           "rope=none@",
+                           "rope=none@a",
+                           "mask=",
+                           "mask=causal:3",
+                           "mask=window:0",
+                           "mask=band:3",
+                           "positions=5",
+                           "positions=+0",
+                           "positions=-3",
+                           "positions=+1e3",
+                           "positions=+99999999999",
+                           "positions=+5@1",
+                           "bos=",
+                           "bos=auto",
+                           "bos=none@0",
+                           "alibi=none",
+                           "Rope=none"}) {
+    try {
+      parse_intervention(text);
+      ADD_FAILURE() << text;
+    } catch (const UsageError& error) {
+      EXPECT_THAT(error.what(), HasSubstr("--intervene " + std::string(text) + ":"));
+    }
+  }
+  EXPECT_THAT(refusal({"alibi=none"}), HasSubstr("rope=theta:X, mask=causal"));
+}
+
+TEST(Interventions, LayerOutOfRangeNamesLayerAndCount) {
+  EXPECT_THAT(refusal({"rope=none@2-4"}), HasSubstr("layer 4: the model has 4 layers, 0 to 3"));
+  EXPECT_THAT(refusal({"mask=full@9"}), HasSubstr("layer 9: the model has 4 layers"));
+}
+
+TEST(Interventions, TheSameThingTwiceIsRefused) {
+  EXPECT_THAT(refusal({"rope=none@0-1", "rope=theta:1e6@1"}),
+              AllOf(HasSubstr("--intervene rope=theta:1e6@1"),
+                    HasSubstr("rope=none@0-1 sets the rope of layer 1 already")));
+  EXPECT_THAT(refusal({"mask=full", "mask=causal@3"}), HasSubstr("the mask of layer 3 already"));
+  EXPECT_THAT(refusal({"rope=none", "rope=none"}), HasSubstr("already"));
+  EXPECT_THAT(refusal({"positions=+1", "positions=+2"}), HasSubstr("sets the positions already"));
+  EXPECT_THAT(refusal({"bos=none", "bos=force"}), HasSubstr("sets the bos already"));
+  EXPECT_EQ(refusal({"rope=none@0", "rope=none@1", "mask=full@0"}), "no error");
+}
+
+TEST(Interventions, WhatCannotMatterIsRefused) {
+  EXPECT_THAT(refusal({"positions=+5", "rope=none"}), HasSubstr("positions change nothing"));
+  EXPECT_EQ(refusal({"positions=+5", "rope=none@0-2"}), "no error");
+  ModelSpec spec = tiny_spec();
+  spec.layers[2].attention.rotary.reset();
+  EXPECT_THROW(poslens::apply(spec, {parse_intervention("rope=none")}), UsageError);
+  EXPECT_NO_THROW(poslens::apply(spec, {parse_intervention("rope=none@0-1,3")}));
+}
+
+TEST(Interventions, InWords) {
+  const auto words = [](const char* text) { return describe(parse_intervention(text)); };
+  EXPECT_EQ(words("rope=none"), "RoPE off in every layer");
+  EXPECT_EQ(words("rope=none@2-5"), "RoPE off in layers 2 to 5 (counted from 0)");
+  EXPECT_EQ(words("rope=theta:1e6@0"), "RoPE theta 1e+06 in layer 0 (counted from 0)");
+  EXPECT_EQ(words("mask=full@0-1,3,7-9"),
+            "every token sees every other in layers 0 to 1, 3 and 7 to 9 (counted from 0)");
+  EXPECT_EQ(words("mask=window:5"),
+            "tokens see the last 5 tokens, themselves included, in every layer");
+  EXPECT_EQ(words("mask=prefix:6"),
+            "the first 6 tokens see each other, causal after them, in every layer");
+  EXPECT_EQ(words("mask=causal"), "causal mask in every layer");
+  EXPECT_EQ(words("positions=+1000"), "positions start at 1000");
+  EXPECT_EQ(words("bos=none"), "no BOS token in front");
+  EXPECT_EQ(words("bos=force"), "BOS token in front");
+}
+
+}  // namespace
+}  // namespace poslens
