@@ -106,6 +106,7 @@ MetadataValue read_array(GgufReader& reader) {
       if (std::is_same_v<T, std::uint64_t> && value > std::numeric_limits<std::int64_t>::max()) {
         reader.fail("array element", "a number below 2^63", fmt::format("{}", value));
       }
+      // NOLINTNEXTLINE(bugprone-signed-char-misuse): an int8 is a number here
       wide = static_cast<Wide>(value);
     }
     result = std::move(values);

@@ -103,18 +103,20 @@ void GgufTokenizer::read_tokens(const Checkpoint& checkpoint) {
         types[i] == kUserDefined ? std::nullopt : bytes_of_token(tokens[i]);
     texts_.push_back(bytes.value_or(tokens[i]));
     normal_.push_back(normal);
-    if (!bytes) {
+    if (!normal) {
+      others.push_back(id);
       if (types[i] == kUserDefined && !tokens[i].empty()) {
         added_[static_cast<unsigned char>(tokens[i][0])].push_back(id);
       }
-    } else if (!normal) {
-      others.push_back(id);
-    } else if (const auto [twin, is_new] = ids_.emplace(texts_.back(), id); !is_new) {
-      fail("tokens", "each normal token once",
-           fmt::format("tokens {} and {} the same", twin->second, id));
+    } else if (bytes) {
+      const auto [twin, is_new] = ids_.emplace(texts_.back(), id);
+      if (!is_new) {
+        fail("tokens", "each normal token once",
+             fmt::format("tokens {} and {} the same", twin->second, id));
+      }
     }
   }
-  // Merges may lead to a special token; where a normal one has the same text, that is meant.
+  // Merges may lead to an added token; where a normal one has the same text, that is meant.
   for (const std::int32_t id : others) ids_.emplace(texts_[static_cast<std::size_t>(id)], id);
   for (auto& same_byte : added_) {
     std::ranges::stable_sort(same_byte, std::ranges::greater{}, [&](std::int32_t id) {
