@@ -47,6 +47,13 @@ class Matrix {
   Matrix() = default;
   Matrix(std::size_t rows, std::size_t columns)
       : rows_(rows), columns_(columns), values_(rows * columns) {}
+  // A copy of what a view shows.
+  explicit Matrix(MatrixView<const T> view) : rows_(view.rows()), columns_(view.columns()) {
+    values_.reserve(rows_ * columns_);
+    for (std::size_t i = 0; i < rows_; ++i) {
+      values_.insert(values_.end(), view.row(i).begin(), view.row(i).end());
+    }
+  }
 
   T& operator()(std::size_t row, std::size_t column) { return values_[row * columns_ + column]; }
   const T& operator()(std::size_t row, std::size_t column) const {
