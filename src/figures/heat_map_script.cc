@@ -23,7 +23,9 @@ constexpr double kBottom = 46;
 constexpr double kGap = 14;    // between panels
 constexpr double kBarGap = 8;  // panel to colour bar
 constexpr double kBarWidth = 9;
-constexpr double kBarLabels = 44;
+constexpr double kBarLabels = 50;
+
+constexpr std::size_t kLargestRectangles = 64;  // values per side
 
 struct Layout {
   std::size_t columns;
@@ -100,6 +102,18 @@ std::string no_labels(const std::vector<double>& ticks) {
   return text + ")";
 }
 
+// Whole numbers below n.
+std::vector<double> position_ticks(std::size_t n) {
+  const double last = std::max(1.0, static_cast<double>(n) - 1);
+  return round_ticks(0, last, static_cast<int>(std::min(4.0, last)));
+}
+
+// A viewer blurs the few pixels of a small image over the panel, so small maps become rectangles in
+// .svg files; .pdf and .png need no such help.
+bool as_rectangles(const ScriptPanel& panel, const std::string& terminal) {
+  return terminal == "svg" && std::max(panel.rows, panel.columns) <= kLargestRectangles;
+}
+
 struct Box {
   double left, right, bottom, top;  // parts of the figure, from below
 };
@@ -125,7 +139,8 @@ std::string colour_bar(const Layout& layout, const Box& box, bool draw) {
 }
 
 std::string panel_block(const std::vector<ScriptPanel>& panels, std::size_t index,
-                        const FigureOptions& options, const Layout& layout) {
+                        const FigureOptions& options, const std::string& terminal,
+                        const Layout& layout) {
   const ScriptPanel& panel = panels[index];
   const std::size_t row = index / layout.columns;
   const std::size_t column = index % layout.columns;
@@ -134,8 +149,8 @@ std::string panel_block(const std::vector<ScriptPanel>& panels, std::size_t inde
   const double block = static_cast<double>(panel.block);
   const double width = static_cast<double>(panel.columns) * block;
   const double height = static_cast<double>(panel.rows) * block;
-  const auto x_ticks = round_ticks(0, std::max(1.0, width - 1), 4);
-  const auto y_ticks = round_ticks(0, std::max(1.0, height - 1), 4);
+  const auto x_ticks = position_ticks(panel.columns * panel.block);
+  const auto y_ticks = position_ticks(panel.rows * panel.block);
   std::string text = fmt::format(
       "\n# Panel {}\nset lmargin at screen {:.6f}; set rmargin at screen {:.6f}\n"
       "set bmargin at screen {:.6f}; set tmargin at screen {:.6f}\n",
@@ -153,9 +168,9 @@ std::string panel_block(const std::vector<ScriptPanel>& panels, std::size_t inde
   text += colour_bar(layout, box, !layout.shared_bar || index == 0);
   text += fmt::format(
       "plot {} binary array=({},{}) format='%float32' endian=little dx={} dy={} "
-      "origin=({:.1f},{:.1f}) with image notitle\n",
+      "origin=({:.1f},{:.1f}) with image{} notitle\n",
       gnuplot_string(panel.data_file), panel.columns, panel.rows, panel.block, panel.block,
-      (block - 1) / 2, (block - 1) / 2);
+      (block - 1) / 2, (block - 1) / 2, as_rectangles(panel, terminal) ? " pixels" : "");
   return text;
 }
 
@@ -199,7 +214,7 @@ std::string heat_map_script(const std::vector<ScriptPanel>& panels, const Figure
   }
   text += "\n";
   for (std::size_t index = 0; index < panels.size(); ++index) {
-    text += panel_block(panels, index, options, layout);
+    text += panel_block(panels, index, options, terminal, layout);
     if (index == 0 && !options.title.empty()) text += "unset label 1\n";
   }
   return text + "\nunset multiplot\nunset output\n";

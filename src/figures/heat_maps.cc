@@ -45,12 +45,6 @@ class WorkFolder {
   fs::path path_;
 };
 
-std::string terminal_for(const fs::path& file) {
-  const std::string extension = file.extension().string();
-  if (extension == ".svg" || extension == ".pdf" || extension == ".png") return extension.substr(1);
-  throw UsageError(file.string() + ": a figure's name must end in .svg, .pdf or .png");
-}
-
 ScriptPanel write_panel(const Panel& panel, std::size_t index, const std::string& data_folder,
                         const fs::path& folder) {
   const std::size_t extent = std::max(panel.values.rows(), panel.values.columns());
@@ -77,7 +71,7 @@ ScriptPanel write_panel(const Panel& panel, std::size_t index, const std::string
   return result;
 }
 
-// Viewers blur enlarged images unless told not to, and gnuplot does not tell them.
+// Browsers blur enlarged images unless told not to, and gnuplot does not tell them.
 void keep_pixels_sharp(const fs::path& svg) {
   std::stringstream content;
   content << std::ifstream(svg).rdbuf();
@@ -91,11 +85,11 @@ void keep_pixels_sharp(const fs::path& svg) {
 
 // Moves what is new over what was there; the figure itself comes last.
 void put_in_place(const fs::path& from, const fs::path& file) {
-  for (const char* suffix : {".data", ".gnuplot", ""}) {
+  for (const std::string suffix : {".data", ".gnuplot", ""}) {
     fs::path target = file;
     target += suffix;
     std::error_code error;
-    if (fs::is_directory(target)) fs::remove_all(target, error);
+    if (suffix == ".data") fs::remove_all(target, error);  // a folder cannot be renamed over one
     if (!error) fs::rename(from / target.filename(), target, error);
     if (error) throw Error(target.string() + ": cannot be written: " + error.message());
   }
@@ -103,9 +97,16 @@ void put_in_place(const fs::path& from, const fs::path& file) {
 
 }  // namespace
 
+void check_figure_name(const fs::path& file) {
+  const std::string extension = file.extension().string();
+  if (extension == ".svg" || extension == ".pdf" || extension == ".png") return;
+  throw UsageError(file.string() + ": a figure's name must end in .svg, .pdf or .png");
+}
+
 void draw_heat_maps(const std::vector<Panel>& panels, const FigureOptions& options,
                     const fs::path& file) {
-  const std::string terminal = terminal_for(file);
+  check_figure_name(file);
+  const std::string terminal = file.extension().string().substr(1);
   if (panels.empty()) throw UsageError(file.string() + ": a figure needs at least one panel");
   if (options.columns < 1) throw UsageError("a figure needs at least one column");
   const std::string name = file.filename().string();

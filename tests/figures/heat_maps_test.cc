@@ -95,6 +95,15 @@ TEST(DrawHeatMaps, ReplacesAnOlderFigureAndItsData) {
   EXPECT_EQ(entries(folder.path() / "a.svg.data"), 1U);
 }
 
+TEST(DrawHeatMaps, LeavesAFolderInTheWayAlone) {
+  const TemporaryFolder folder;
+  const fs::path path = folder.path() / "a.svg";
+  fs::create_directory(path);
+  std::ofstream(path / "precious") << "keep";
+  EXPECT_THROW(draw_heat_maps({causal_panel(4, "one")}, {}, path), Error);
+  EXPECT_TRUE(fs::exists(path / "precious"));
+}
+
 TEST(DrawHeatMaps, TakesTitlesAndNamesLiterally) {
   const TemporaryFolder folder;
   FigureOptions options;
