@@ -7,6 +7,7 @@ class App;
 
 namespace poslens::cli {
 
+void add_analyze(CLI::App& app);
 void add_diff(CLI::App& app);
 void add_inspect(CLI::App& app);
 void add_metrics(CLI::App& app);

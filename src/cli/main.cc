@@ -42,6 +42,7 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", std::string("poslens ") + poslens::kVersion);
   app.require_subcommand(1);
   app.option_defaults()->always_capture_default(false);
+  poslens::cli::add_analyze(app);
   poslens::cli::add_diff(app);
   poslens::cli::add_inspect(app);
   poslens::cli::add_metrics(app);

@@ -163,6 +163,12 @@ TEST(Answer, ANullControlThatFailsIsSaidToFail) {
   EXPECT_NEAR(finding(analysis, "null_variation"), (0.5 / 4 + 0.001 / 6) / 2, 1e-12);
 }
 
+TEST(Answer, OneLayerThatIsNotConstantIsEnough) {
+  Case numbers = mask_makes_it();
+  numbers.variation = {known(0.05, 0.01), known(-0.1, 0.08)};  // their mean is below noise
+  EXPECT_THAT(conclude_on(numbers).answer, HasSubstr("It is not: its deviations are"));
+}
+
 TEST(Answer, NoiseIsNotASignal) {
   Case numbers = mask_makes_it();
   numbers.rope_causal = {{0.01, 0.005}, {0.01, 0.002}};

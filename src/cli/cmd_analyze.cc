@@ -1,0 +1,54 @@
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+
+#include "cli/commands.h"
+#include "cli/model_options.h"
+#include "cli/options.h"
+#include "poslens/analysis.h"
+#include "poslens/atomic_file.h"
+
+namespace poslens::cli {
+namespace {
+
+struct Options {
+  ModelOptions model;
+  bool keep_groups = false;
+  OutputOptions output;
+};
+
+void run(const Options& options) {
+  options.model.validate();
+  check_output_folder(options.output.out, options.output.force);
+  const LoadedModel model = load_model(options.model.model);
+  const Corpus corpus = read_corpus(model, options.model.corpus, {});
+  AnalysisOptions analysis_options;
+  analysis_options.decoder = options.model.decoder;
+  analysis_options.seed = options.model.seed;
+  analysis_options.folder = options.output.out;
+  analysis_options.keep_groups = options.keep_groups;
+  analysis_options.force = options.output.force;
+  analysis_options.command_line = command_line();
+  const Analysis analysis = analyze(model, corpus, analysis_options);
+  std::cout << analysis.answer << "\n\nReport: " << (options.output.out / "report.html").string()
+            << '\n';
+}
+
+}  // namespace
+
+void add_analyze(CLI::App& app) {
+  const auto options = std::make_shared<Options>();
+  options->model.decoder.groups = 8;
+  CLI::App* command = app.add_subcommand(
+      "analyze", "The main job: baseline, interventions and controls -> a folder with a report");
+  command->footer(
+      "Example:\n  poslens analyze model.gguf --text books/ --length 512 --out results");
+  add_model_options(*command, options->model);
+  command->add_flag("--keep-groups", options->keep_groups,
+                    "Keep the maps of groups of sequences in the artefacts");
+  add_output_options(*command, options->output);
+  add_common_options(*command);
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace poslens::cli

@@ -1,0 +1,87 @@
+// metrics and diff.
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/program.h"
+#include "poslens/measures.h"
+
+namespace poslens {
+namespace {
+
+using testing::HasSubstr;
+
+class Metrics : public ProgramTest {
+ protected:
+  Metrics() {
+    const std::string options = "theory --n 12 --layers 2 --out ";
+    EXPECT_EQ(run_program(words(options + path("causal.npz").string())).code, 0);
+    EXPECT_EQ(run_program(words(options + path("full.npz").string() + " --mask full")).code, 0);
+  }
+};
+
+TEST_F(Metrics, JsonHasEveryMeasureOfEveryMap) {
+  const std::string causal = path("causal.npz").string();
+  const Outcome outcome = run_program({"metrics", causal, path("full.npz").string(), "--json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const auto json = nlohmann::json::parse(outcome.out);
+  ASSERT_EQ(json.size(), 2);
+  EXPECT_EQ(json[0].at("map"), causal);
+  EXPECT_EQ(json[0].at("groups"), 0);
+  const std::vector<LayerMeasures> measures = measure(load_score_map(causal));
+  ASSERT_EQ(json[0].at("layers").size(), 2);
+  const auto& layer = json[0].at("layers")[1];
+  EXPECT_EQ(layer.at("layer"), 1);
+  for (const auto& [name, estimate] : named_estimates(measures[1])) {
+    EXPECT_EQ(layer.at(name).at("value"), estimate->value) << name;
+    EXPECT_TRUE(layer.at(name).at("standard_error").is_null()) << name;
+  }
+  // All scores of orthonormal inputs are alike in the first layer: no share of nothing.
+  EXPECT_TRUE(json[0].at("layers")[0].at("nonrelative_share").at("value").is_null());
+}
+
+TEST_F(Metrics, TableSaysThatThereAreNoGroups) {
+  const Outcome outcome = run_program({"metrics", path("causal.npz").string()});
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_THAT(outcome.out, HasSubstr("theory map, stage scaled, n 12, no groups of samples"));
+  EXPECT_THAT(outcome.out, HasSubstr("layer  total"));
+}
+
+TEST_F(Metrics, WhatCannotBeMeasuredIsNamed) {
+  EXPECT_EQ(run_program(words("theory --n 4 --out " + path("four.npz").string())).code, 0);
+  expect_error(run_program({"metrics", path("four.npz").string()}), 1,
+               path("four.npz").string() + ": layer 0: expected at least 5 positions, found 4");
+  expect_error_with(run_program({"metrics", path("none.npz").string()}), 1, "none.npz");
+  expect_error(run_program({"metrics"}), 2, "map is required");
+}
+
+TEST_F(Metrics, DiffSubtractsAndSaysWhat) {
+  const std::string out = path("difference.npz").string();
+  const std::string causal = path("causal.npz").string();
+  const std::string full = path("full.npz").string();
+  const std::vector<std::string> arguments = {"diff", causal, full, "--out", out};
+  const Outcome outcome = run_program(arguments);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const ScoreMap a = load_score_map(causal);
+  const ScoreMap b = load_score_map(full);
+  const ScoreMap map = load_score_map(out);
+  EXPECT_EQ(map.layer(1)(7, 3), a.layer(1)(7, 3) - b.layer(1)(7, 3));
+  EXPECT_NE(map.layer(1)(7, 3), 0);
+  EXPECT_TRUE(std::isnan(map.layer(1)(3, 7)));
+  using Option = std::pair<std::string, std::string>;
+  EXPECT_EQ(map.provenance.options, (std::vector<Option>{{"a", causal}, {"b", full}}));
+  EXPECT_THAT(map.provenance.command_line, HasSubstr("poslens diff "));
+  expect_error(run_program(arguments), 1, out + ": exists already; --force replaces it");
+}
+
+TEST_F(Metrics, DiffRefusesMapsThatDoNotCompare) {
+  EXPECT_EQ(run_program(words("theory --n 13 --layers 2 --out " + path("n13.npz").string())).code,
+            0);
+  expect_error_with(run_program({"diff", path("causal.npz").string(), path("n13.npz").string(),
+                                 "--out", path("difference.npz").string()}),
+                    1, "n13.npz: numbers of positions differ: 12 and 13");
+  EXPECT_FALSE(std::filesystem::exists(path("difference.npz")));
+}
+
+}  // namespace
+}  // namespace poslens

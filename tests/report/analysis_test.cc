@@ -1,0 +1,195 @@
+// Analyses of a tiny random model on random tokens.
+#include "poslens/analysis.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "poslens/atomic_file.h"
+#include "poslens/error.h"
+#include "poslens/random.h"
+#include "support/temporary_folder.h"
+#include "support/tiny_model.h"
+
+namespace poslens {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+const std::vector<std::string> kCells = {"rope_causal", "rope_full",        "norope_causal",
+                                         "norope_full", "control_shuffled", "control_null"};
+
+std::string content(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+// Tokens drawn alike for every position: the expected first layer is relative. Few different ones,
+// so that their embeddings have a common part and scores a mean.
+Corpus random_corpus(std::int64_t sequences, std::int64_t length) {
+  Corpus corpus;
+  corpus.batch.length = length;
+  RandomStream random(5, 0);
+  for (std::int64_t k = 0; k < sequences * length; ++k) {
+    corpus.batch.ids.push_back(static_cast<std::int32_t>(random.below(3)));
+  }
+  corpus.source = "random tokens";
+  return corpus;
+}
+
+class AnalysisTest : public testing::Test {
+ protected:
+  AnalysisTest() {
+    tiny_model().write(path("tiny.gguf").string());
+    model_ = load_model(path("tiny.gguf"));
+    options_.folder = path("results");
+    options_.decoder.groups = 8;
+  }
+  fs::path path(const std::string& name) const { return folder_.path() / name; }
+  fs::path result(const std::string& name) const { return options_.folder / name; }
+
+  TemporaryFolder folder_;
+  LoadedModel model_;
+  AnalysisOptions options_;
+};
+
+TEST_F(AnalysisTest, WritesEverythingItPromises) {
+  const Analysis analysis = analyze(model_, random_corpus(16, 12), options_);
+  std::set<std::string> expected = {"measures.csv", "measures.json", "report.html", "figures"};
+  for (const std::string& cell : kCells) expected.insert(cell + ".npz");
+  std::set<std::string> found;
+  for (const auto& entry : fs::directory_iterator(options_.folder)) {
+    found.insert(entry.path().filename().string());
+  }
+  EXPECT_EQ(found, expected);
+  ASSERT_EQ(analysis.cells.size(), kCells.size());
+  for (std::size_t k = 0; k < kCells.size(); ++k) {
+    const CellResult& cell = analysis.cells[k];
+    EXPECT_EQ(cell.cell.name, kCells[k]);
+    EXPECT_TRUE(fs::exists(result("figures/" + kCells[k] + ".svg")));
+    const ScoreMap map = load_score_map(result(kCells[k] + ".npz"));
+    EXPECT_TRUE(map.scores_groups.empty());
+    EXPECT_EQ(map.layers, (std::vector<int>{0, 1, 2}));
+    EXPECT_EQ(std::isnan(map.layer(0)(2, 5)), kCells[k] != "rope_full" &&
+                                                  kCells[k] != "norope_full" &&
+                                                  kCells[k] != "control_null");
+    // Loss where no token sees the next one, and not of shuffled text.
+    EXPECT_EQ(!map.loss.empty(), kCells[k] == "rope_causal" || kCells[k] == "norope_causal");
+  }
+  EXPECT_THAT(content(result("report.html")), HasSubstr("tiny"));
+  const std::string csv = content(result("measures.csv"));
+  EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 1 + 6 * 3);
+}
+
+TEST_F(AnalysisTest, NumbersAreTheMeasuresOfTheMaps) {
+  options_.keep_groups = true;
+  options_.decoder.layers = {0, 2};
+  const Analysis analysis = analyze(model_, random_corpus(16, 12), options_);
+  const auto json = nlohmann::json::parse(content(result("measures.json")));
+  EXPECT_EQ(json.at("schema"), "poslens-measures/1");
+  EXPECT_EQ(json.at("answer"), analysis.answer);
+  EXPECT_EQ(json.at("sequences"), 16);
+  for (const auto& [name, estimate] : analysis.findings) {
+    EXPECT_EQ(json.at("findings").at(name).at("value"), estimate.value) << name;
+  }
+  for (std::size_t k = 0; k < kCells.size(); ++k) {
+    const ScoreMap map = load_score_map(result(kCells[k] + ".npz"));
+    ASSERT_EQ(map.groups, 8);
+    const std::vector<LayerMeasures> measures = measure(map);
+    const auto& layers = json.at("cells").at(k).at("layers");
+    ASSERT_EQ(layers.size(), 2);
+    for (std::size_t place = 0; place < 2; ++place) {
+      EXPECT_EQ(layers[place].at("layer"), measures[place].layer);
+      for (const auto& [name, estimate] : named_estimates(measures[place])) {
+        if (!std::isfinite(estimate->value)) continue;
+        EXPECT_EQ(layers[place].at(name).at("value"), estimate->value) << name;
+        if (std::isfinite(estimate->standard_error)) {
+          EXPECT_EQ(layers[place].at(name).at("standard_error"), estimate->standard_error);
+        }
+      }
+      EXPECT_EQ(layers[place].contains("off_diagonal_variation"),
+                kCells[k].ends_with("_full") || kCells[k] == "control_null");
+    }
+  }
+}
+
+// What theory says of any model, on tokens that do not know their place.
+TEST_F(AnalysisTest, RandomTokensBehaveAsTheyMust) {
+  const Analysis analysis = analyze(model_, random_corpus(6000, 10), options_);
+  const auto z = [](const Estimate& estimate) { return estimate.value / estimate.standard_error; };
+  // Layer 0 knows positions from RoPE alone.
+  const LayerMeasures& first = analysis.cell("rope_causal").layers[0];
+  EXPECT_GT(z(first.all_keys.total), 3);
+  EXPECT_LT(std::abs(z(first.all_keys.nonrelative)), 3);
+  EXPECT_LT(std::abs(z(analysis.cell("norope_causal").layers[0].all_keys.total)), 3);
+  // The mask alone makes a position signal from layer 1 on.
+  EXPECT_GT(z(analysis.cell("norope_causal").layers[2].all_keys.total), 3);
+  for (const char* name : {"norope_full", "control_null"}) {
+    const CellResult& cell = analysis.cell(name);
+    ASSERT_EQ(cell.variation.size(), 3);
+    for (const Estimate& variation : cell.variation) EXPECT_LT(std::abs(z(variation)), 3) << name;
+  }
+  EXPECT_THAT(analysis.answer, HasSubstr("relative up to noise"));
+  EXPECT_THAT(analysis.answer, HasSubstr("It is, up to noise"));
+}
+
+TEST_F(AnalysisTest, AFailedRunLeavesNoReport) {
+  const Corpus good = random_corpus(8, 6);
+  analyze(model_, good, options_);
+  EXPECT_THROW(analyze(model_, good, options_), Error);  // the folder is not empty
+  EXPECT_TRUE(fs::exists(result("report.html")));
+  write_text_atomically(result("notes.txt"), "mine");
+
+  options_.force = true;
+  Corpus bad = good;
+  bad.batch.ids[7] = static_cast<std::int32_t>(kTinyVocabulary);
+  EXPECT_THROW(analyze(model_, bad, options_), Error);
+  EXPECT_FALSE(fs::exists(result("report.html")));
+  EXPECT_FALSE(fs::exists(result("measures.json")));
+  EXPECT_TRUE(fs::exists(result("notes.txt")));
+  analyze(model_, good, options_);
+  EXPECT_TRUE(fs::exists(result("report.html")));
+}
+
+TEST_F(AnalysisTest, WrongOptionsAreRefusedBeforeAnything) {
+  const auto message = [&](const Corpus& corpus) {
+    try {
+      analyze(model_, corpus, options_);
+    } catch (const UsageError& error) {
+      return std::string(error.what());
+    }
+    return std::string("no usage error");
+  };
+  options_.decoder.groups = 2;
+  EXPECT_THAT(message(random_corpus(8, 6)), HasSubstr("--groups 2: expected 3 to 8"));
+  options_.decoder.groups = 9;
+  EXPECT_THAT(message(random_corpus(8, 6)), HasSubstr("--groups 9"));
+  options_.decoder.groups = 4;
+  EXPECT_THAT(message(random_corpus(8, 4)), HasSubstr("--length 4"));
+  options_.decoder.layers = {3};
+  EXPECT_THAT(message(random_corpus(8, 6)), HasSubstr("--layers"));
+  EXPECT_FALSE(fs::exists(options_.folder));
+}
+
+TEST_F(AnalysisTest, ThereMustBeSomethingToTakeAway) {
+  ModelSpec no_rope = model_.spec;
+  for (LayerSpec& layer : no_rope.layers) layer.attention.rotary.reset();
+  EXPECT_THROW(factorial_cells(no_rope), Error);
+  ModelSpec no_mask = model_.spec;
+  for (LayerSpec& layer : no_mask.layers) layer.attention.mask.kind = Mask::Kind::full;
+  EXPECT_THROW(factorial_cells(no_mask), Error);
+  ModelSpec windows = model_.spec;
+  windows.layers[1].attention.mask = Mask::parse("window:4");
+  EXPECT_THAT(factorial_cells(windows)[0].title, HasSubstr("causal and window:4 mask"));
+}
+
+}  // namespace
+}  // namespace poslens
