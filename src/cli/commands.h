@@ -11,7 +11,10 @@ void add_analyze(CLI::App& app);
 void add_diff(CLI::App& app);
 void add_inspect(CLI::App& app);
 void add_metrics(CLI::App& app);
+void add_plot(CLI::App& app);
 void add_probe(CLI::App& app);
+void add_reproduce(CLI::App& app);
+void add_simulate(CLI::App& app);
 void add_theory(CLI::App& app);
 
 }  // namespace poslens::cli

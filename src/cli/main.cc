@@ -1,6 +1,7 @@
 // poslens VERB …: the verbs are in cmd_<verb>.cc.
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <exception>
 #include <iostream>
 #include <new>
@@ -14,7 +15,8 @@
 
 namespace {
 
-int fail(int code, const std::string& message) {
+int fail(int code, std::string message) {
+  std::replace(message.begin(), message.end(), '\n', ' ');  // one line, whatever a name holds
   std::cerr << "poslens: error: " << message << '\n';
   return code;
 }
@@ -46,7 +48,10 @@ int run(int argc, char** argv) {
   poslens::cli::add_diff(app);
   poslens::cli::add_inspect(app);
   poslens::cli::add_metrics(app);
+  poslens::cli::add_plot(app);
   poslens::cli::add_probe(app);
+  poslens::cli::add_reproduce(app);
+  poslens::cli::add_simulate(app);
   poslens::cli::add_theory(app);
   try {
     app.parse(argc, argv);
@@ -55,7 +60,8 @@ int run(int argc, char** argv) {
   } catch (const CLI::ExtrasError&) {
     return fail(2, unexpected(app));
   } catch (const CLI::RequiredError& error) {
-    return fail(2, app.get_subcommands().empty() ? unexpected(app) : error.what());
+    const bool unknown = app.get_subcommands().empty() || !app.remaining(true).empty();
+    return fail(2, unknown ? unexpected(app) : error.what());
   } catch (const CLI::ParseError& error) {
     return fail(2, error.what());
   }
