@@ -141,7 +141,7 @@ void add_inspect(CLI::App& app) {
   CLI::App* command = app.add_subcommand(
       "inspect", "What a model file is, what was understood, what is unsupported; never runs it");
   command->footer("Example:\n  poslens inspect model.gguf");
-  command->add_option("model", options->model, "GGUF file")->required()->type_name("MODEL");
+  command->add_option("MODEL", options->model, "GGUF file")->required()->type_name("FILE");
   command->add_flag("--json", options->json, "Print JSON");
   command->callback([options] {
     const Findings findings = inspect(options->model);

@@ -1,6 +1,9 @@
 #include "cli/model_options.h"
 
+#include <charconv>
 #include <cmath>
+#include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "cli/options.h"
@@ -19,15 +22,19 @@ ComputeType parse_dtype(const std::string& text) {
 
 // 512MiB, 4GiB, 2GB, 1.5GiB.
 std::int64_t parse_memory(const std::string& text) {
-  static constexpr std::pair<const char*, double> kUnits[] = {
+  static constexpr std::pair<std::string_view, double> kUnits[] = {
       {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40},
       {"kB", 1e3},     {"MB", 1e6},     {"GB", 1e9},     {"TB", 1e12}};
   constexpr double kLeast = 0x1p24, kMost = 0x1p50;
   for (const auto& [unit, bytes] : kUnits) {
     if (!text.ends_with(unit)) continue;
-    const std::string number = text.substr(0, text.size() - std::string(unit).size());
-    const double size = parse_number<double>("--memory", number) * bytes;
-    if (size >= kLeast && size <= kMost) return std::llround(size);
+    double number = 0;
+    const char* last = text.data() + text.size() - unit.size();
+    const auto [end, error] = std::from_chars(text.data(), last, number);
+    const double size = number * bytes;
+    if (error == std::errc{} && end == last && size >= kLeast && size <= kMost) {
+      return std::llround(size);
+    }
   }
   throw UsageError("--memory " + text + ": expected a size of 16MiB to 1024TiB, such as 4GiB");
 }
@@ -45,7 +52,7 @@ void ModelOptions::validate() const {
 void add_model_options(CLI::App& command, ModelOptions& options) {
   CorpusOptions& corpus = options.corpus;
   DecoderOptions& decoder = options.decoder;
-  command.add_option("model", options.model, "GGUF file")->required()->type_name("MODEL");
+  command.add_option("MODEL", options.model, "GGUF file")->required()->type_name("FILE");
   command
       .add_option("--text", corpus.text,
                   "A .txt file, a .jsonl file with a `text` field, or a folder of them")

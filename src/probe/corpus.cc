@@ -63,11 +63,11 @@ class Collector {
     corpus_.source = source.string();
     if (!full()) {
       throw Error(fmt::format(
-          "{}: sequences of {} tokens: expected {}, found {}; documents long enough: {}, too "
+          "{}: expected {} sequence{} of {} tokens, found {}; documents long enough: {}, too "
           "short: "
           "{}",
-          corpus_.source, options_.length, options_.sequences, corpus_.batch.sequences(),
-          corpus_.documents_used, corpus_.documents_skipped));
+          corpus_.source, options_.sequences, options_.sequences == 1 ? "" : "s", options_.length,
+          corpus_.batch.sequences(), corpus_.documents_used, corpus_.documents_skipped));
     }
     corpus_.fingerprint = Hash().add(std::as_bytes(std::span(corpus_.batch.ids))).hex();
     return std::move(corpus_);

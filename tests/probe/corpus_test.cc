@@ -88,7 +88,7 @@ TEST_F(CorpusTest, CutStartTakesTheFirstTokensOfATextAlone) {
   options.cut = Cut::start;
   EXPECT_EQ(read(options).batch.ids, digits("012"));
   options.sequences = 2;
-  EXPECT_THAT(refusal(options), HasSubstr("a.txt: sequences of 3 tokens: expected 2, found 1; "
+  EXPECT_THAT(refusal(options), HasSubstr("a.txt: expected 2 sequences of 3 tokens, found 1; "
                                           "documents long enough: 1, too short: 0"));
 }
 
@@ -106,7 +106,7 @@ TEST_F(CorpusTest, AFolderGivesTheStartOfEachDocumentInTheOrderOfPaths) {
   EXPECT_EQ(corpus.documents_skipped, 2);
   EXPECT_THAT(
       refusal(text(root(), 3, 5)),
-      HasSubstr(": sequences of 3 tokens: expected 5, found 4; documents long enough: 4, too "
+      HasSubstr(": expected 5 sequences of 3 tokens, found 4; documents long enough: 4, too "
                 "short: 3"));
 }
 
@@ -274,7 +274,7 @@ TEST_F(CorpusTest, BadTokenFiles) {
   }
   EXPECT_THAT(with_id("1300"), HasSubstr("found 1300"));
   EXPECT_THAT(with("{\"tokens\": []}"),
-              HasSubstr("t.json: sequences of 2 tokens: expected 1, found 0"));
+              HasSubstr("t.json: expected 1 sequence of 2 tokens, found 0"));
   EXPECT_THAT(refusal(tokens(root() / "none.json", 2, 1)), HasSubstr("none.json: no such file"));
   EXPECT_THAT(refusal(tokens(root(), 2, 1)), HasSubstr("no such file, or it cannot be read"));
 }

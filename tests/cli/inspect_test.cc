@@ -1,0 +1,80 @@
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/program.h"
+#include "support/tiny_model.h"
+
+namespace poslens {
+namespace {
+
+using testing::HasSubstr;
+
+class Inspect : public ProgramTest {
+ protected:
+  Outcome inspect(const GgufWriter& model, const std::string& option = "") const {
+    model.write(path("model.gguf").string());
+    std::vector<std::string> arguments = {"inspect", path("model.gguf").string()};
+    if (!option.empty()) arguments.push_back(option);
+    return run_program(arguments);
+  }
+};
+
+// 259 * 16 + 16 + 3 * (2 * 16 + 2 * 16 * 16 + 2 * 8 * 16 + 3 * 24 * 16)
+constexpr int kParameters = 4144 + 16 + 3 * (32 + 512 + 256 + 1152);
+
+TEST_F(Inspect, SaysWhatWasUnderstood) {
+  const Outcome outcome = inspect(tiny_model());
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(outcome.err, "");
+  for (const std::string& part : {std::string("GGUF v3"), std::string("name         tiny"),
+                                  "parameters   " + std::to_string(kParameters),
+                                  "29 tensors, " + std::to_string(kParameters) + " parameters, " +
+                                      std::to_string(4 * kParameters) + " bytes",
+                                  std::string("259 tokens, pre-tokenizer gpt-2"),
+                                  std::string("BOS is token 258; the file adds none")}) {
+    EXPECT_THAT(outcome.out, HasSubstr(part));
+  }
+  EXPECT_THAT(outcome.out, testing::Not(HasSubstr("unsupported")));
+}
+
+TEST_F(Inspect, Json) {
+  const auto json = nlohmann::json::parse(inspect(tiny_model(), "--json").out);
+  EXPECT_EQ(json["file"], path("model.gguf").string());
+  EXPECT_EQ(json["architecture"], "llama");
+  EXPECT_EQ(json["parameters"], kParameters);
+  EXPECT_EQ(json["model"]["layers"], 3);
+  EXPECT_EQ(json["model"]["hidden"], 16);
+  EXPECT_EQ(json["model"]["vocabulary"], 259);
+  EXPECT_EQ(json["tokenizer"]["pre_tokenizer"], "gpt-2");
+  EXPECT_EQ(json["tokenizer"]["adds_bos"], false);
+  EXPECT_EQ(json["tokenizer"]["bos"], 258);
+  EXPECT_TRUE(json["unsupported"].empty());
+}
+
+TEST_F(Inspect, SaysWhatIsUnsupportedAndShowsTheRest) {
+  const Outcome outcome = inspect(tiny_model("dream"));
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_THAT(outcome.out, HasSubstr("unsupported  " + path("model.gguf").string()));
+  EXPECT_THAT(outcome.out, HasSubstr("dream"));
+  EXPECT_THAT(outcome.out, HasSubstr("model\n"));
+
+  GgufWriter other;
+  other.text("general.architecture", "mamba");
+  other.tensor("x", {4}, std::vector<float>(4));
+  const auto json = nlohmann::json::parse(inspect(other, "--json").out);
+  EXPECT_EQ(json["unsupported"].size(), 2);
+  EXPECT_TRUE(json["model"].is_null());
+  EXPECT_TRUE(json["tokenizer"].is_null());
+  EXPECT_EQ(json["parameters"], 4);
+}
+
+TEST_F(Inspect, AFileThatCannotBeReadIsAnError) {
+  expect_error_with(run_program({"inspect", path("none.gguf").string()}), 1, "none.gguf: ");
+  const std::string file = write("cut.gguf", tiny_model().bytes().substr(0, 500)).string();
+  expect_error_with(run_program({"inspect", file}), 1, file + ": ");
+  expect_error_with(run_program({"inspect"}), 2, "is required");
+}
+
+}  // namespace
+}  // namespace poslens

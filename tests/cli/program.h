@@ -1,0 +1,43 @@
+#pragma once
+// Runs the built program as a user does.
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "support/temporary_folder.h"
+
+namespace poslens {
+
+struct Outcome {
+  int code = 0;  // 128 + signal, when it was killed
+  std::string out;
+  std::string err;
+};
+
+// `poslens ARGUMENTS…`; stderr is no terminal.
+Outcome run_program(const std::vector<std::string>& arguments);
+
+// The words of a command line, split at blanks: arguments("probe model.gguf") + more.
+std::vector<std::string> words(const std::string& line);
+
+// Exactly one line on stderr, nothing on stdout. `message` follows "poslens: error: ".
+void expect_error(const Outcome& outcome, int code, const std::string& message);
+// The same where only a part of the message matters.
+void expect_error_with(const Outcome& outcome, int code, const std::string& part);
+
+// A folder of its own for each test, and commands on files in it.
+class ProgramTest : public testing::Test {
+ protected:
+  std::filesystem::path path(const std::string& name) const { return folder_.path() / name; }
+  std::filesystem::path write(const std::string& name, std::string_view content) const;
+  // The names of all files in the folder, sorted.
+  std::vector<std::string> files() const;
+
+ private:
+  TemporaryFolder folder_;
+};
+
+}  // namespace poslens
