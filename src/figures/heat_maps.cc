@@ -21,7 +21,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "panels are written as they lie");
 
-constexpr std::size_t kLargestSide = 512;  // values per side of a panel; more cannot be seen
+constexpr std::size_t kLargestSide = 256;  // values per side of a panel 1.8 inches wide
 
 // A folder beside the figure in which it is made; goes away with the object.
 class WorkFolder {

@@ -42,7 +42,9 @@ void check(const Analysis& analysis) {
 }
 
 constexpr const char* kGlance =
-    "Medians over the layers that have a position signal, smallest and largest in brackets. The "
+    "Medians over the layers whose position signal exceeds two standard errors, smallest and "
+    "largest "
+    "in brackets; by chance alone it does so in a few layers of a hundred. The "
     "<em>position signal</em> is how scores vary over keys (mean square) once row means, which "
     "change no attention, are gone. Its <em>non-relative share</em> is the part that no function "
     "of the distance between query and key explains. Key 0 is often an attention sink.";

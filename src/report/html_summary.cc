@@ -52,6 +52,13 @@ std::string size_over_layers(const CellResult& result) {
       "<b>{:.3g}</b> <span>({:.2g} to {:.2g})</span>");
 }
 
+std::string layers_with_signal(const CellResult& result) {
+  const auto count =
+      std::count_if(result.layers.begin(), result.layers.end(),
+                    [](const LayerMeasures& layer) { return has_signal(layer.without_first_key); });
+  return fmt::format("{} of {}", count, result.layers.size());
+}
+
 using Fact = std::pair<std::string, std::string>;
 
 std::string samples_of(const ScoreMap& map) {
@@ -120,10 +127,11 @@ std::string key_numbers(const Analysis& analysis) {
     text += fmt::format(
         "<article class=\"card s{}\"><h3>{}</h3><dl>"
         "<dt>position signal without key 0, score²</dt><dd>{}</dd>"
+        "<dt>in how many layers</dt><dd>{}</dd>"
         "<dt>non-relative share of it</dt><dd>{}</dd>"
         "<dt>non-relative share with key 0</dt><dd>{}</dd></dl></article>\n",
         index % 8, escape_html(result.cell.title), size_over_layers(result),
-        share_over_layers(result, &LayerMeasures::without_first_key),
+        layers_with_signal(result), share_over_layers(result, &LayerMeasures::without_first_key),
         share_over_layers(result, &LayerMeasures::all_keys));
   }
   return text + "</div>\n";

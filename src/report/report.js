@@ -71,11 +71,12 @@
     const place = (at, extent) => Math.min(side - 1, Math.max(0, Math.floor(at / extent * side)));
     const key = place(event.clientX - box.left, box.width);
     const query = place(event.clientY - box.top, box.height);
-    const map = entry[chosen("view")], code = codesOf(map, side)[query * side + key];
+    const view = chosen("view"), map = entry[view], code = codesOf(map, side)[query * side + key];
     const [least, most] = entry.samples;
     tip.textContent = `query ${span(query * block, block, entry.n)}, ` +
       `key ${span(key * block, block, entry.n)}\n` + (code === MISSING ? "hidden by the mask"
-        : `score ${number(decode(map, code))}${block === 1 ? "" : " (mean)"}\n` +
+        : `${view === "raw" ? "score" : "score minus its diagonal's mean:"} ` +
+          `${number(decode(map, code))}${block === 1 ? "" : " (mean)"}\n` +
           `${least === most ? most : `${least} to ${most}`} samples`);
     tip.hidden = false;
     const right = event.clientX + 16 + tip.offsetWidth > innerWidth;

@@ -129,9 +129,9 @@ TEST(DrawHeatMaps, DrawsPanelsWithoutOrWithEqualValues) {
 TEST(DrawHeatMaps, PoolsWhatIsLargerThanAPanel) {
   const TemporaryFolder folder;
   draw_heat_maps({causal_panel(1030, "large")}, {}, folder.path() / "a.svg");
-  const auto side = static_cast<std::size_t>((1030 + 2) / 3);
+  const auto side = static_cast<std::size_t>((1030 + 4) / 5);
   EXPECT_EQ(fs::file_size(folder.path() / "a.svg.data" / "panel-01.f32"), side * side * 4);
-  EXPECT_THAT(content(folder.path() / "a.svg.gnuplot"), HasSubstr("dx=3 dy=3 origin=(1.0,1.0)"));
+  EXPECT_THAT(content(folder.path() / "a.svg.gnuplot"), HasSubstr("dx=5 dy=5 origin=(2.0,2.0)"));
 }
 
 TEST(DrawHeatMaps, MissingGnuplotNamesThePackageAndLeavesNothing) {
