@@ -23,8 +23,9 @@ Estimate jackknife(double value, std::vector<double> leave_one_out) {
 
 Estimate combine(const std::vector<const Estimate*>& inputs,
                  const std::function<double(std::span<const double>)>& function) {
-  std::vector<double> arguments;
-  for (const Estimate* input : inputs) arguments.push_back(input->value);
+  std::vector<double> arguments(inputs.size());
+  std::transform(inputs.begin(), inputs.end(), arguments.begin(),
+                 [](const Estimate* input) { return input->value; });
   const double value = function(arguments);
   const std::size_t groups = inputs.empty() ? 0 : inputs[0]->leave_one_out.size();
   if (std::any_of(inputs.begin(), inputs.end(),

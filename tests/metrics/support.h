@@ -30,6 +30,7 @@ inline Matrix<float> make_map(std::size_t n, const Formula& formula,
 
 inline std::vector<MatrixView<const float>> views(const std::vector<Matrix<float>>& maps) {
   std::vector<MatrixView<const float>> result;
+  result.reserve(maps.size());
   for (const Matrix<float>& map : maps) result.push_back(map.view());
   return result;
 }
