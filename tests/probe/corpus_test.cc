@@ -31,7 +31,7 @@ Ids digits(std::string_view text) {
 class CorpusTest : public testing::Test {
  protected:
   fs::path file(const std::string& name, std::string_view content) {
-    const fs::path path = folder_.path() / name;
+    fs::path path = folder_.path() / name;
     fs::create_directories(path.parent_path());
     std::ofstream(path, std::ios::binary) << content;
     return path;

@@ -34,6 +34,7 @@ class ProbeTest : public testing::Test {
   }
   static std::vector<Intervention> parse(const std::vector<std::string>& texts) {
     std::vector<Intervention> interventions;
+    interventions.reserve(texts.size());
     for (const std::string& text : texts) interventions.push_back(parse_intervention(text));
     return interventions;
   }
