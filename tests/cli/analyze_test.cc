@@ -47,7 +47,8 @@ TEST_F(Analyze, WrongOptions) {
                     "--groups 2: expected 3 to 12");
   expect_error_with(analyze("--length 4 --sequences 12"), 2, "--length 4: expected at least 5");
   expect_error_with(analyze("--length 10 --sequences 12 --layers 3"), 2, "--layers");
-  expect_error_with(analyze("--length 10 --sequences 99"), 1, "expected 99, found");
+  expect_error_with(analyze("--length 10 --sequences 99"), 1,
+                    "expected 99 sequences of 10 tokens, found");
   EXPECT_FALSE(std::filesystem::exists(path("results")));
   std::filesystem::create_directory(path("results"));
   write("results/mine.txt", "mine");
