@@ -1,8 +1,10 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "cli/program.h"
+#include "poslens/npz.h"
 #include "poslens/score_map.h"
 #include "support/tiny_model.h"
 
@@ -97,6 +99,46 @@ TEST_F(Probe, TextAndItsTokenIdsGiveTheSameMap) {
   EXPECT_EQ(b.provenance.bos_policy, "the file adds no BOS; ids as given");
   for (std::size_t i = 0; i < a.scores.size(); ++i) {
     EXPECT_TRUE(a.scores[i] == b.scores[i] || std::isnan(a.scores[i])) << i;
+  }
+}
+
+// Scores and losses of transformers (tools/golden), through the whole program.
+TEST_F(Probe, GoldenModel) {
+  const std::filesystem::path golden = std::filesystem::path(POSLENS_SOURCE) / "tests/model/golden";
+  std::filesystem::copy_file(golden / "llama_q4_1.gguf", path("golden.gguf"));
+  const NpzContents expected = read_npz(golden / "llama_q4_1.npz");
+  const Array& tokens = expected.arrays.at("tokens");
+  const std::vector<std::int32_t> ids = tokens.values<std::int32_t>();
+  nlohmann::json rows = nlohmann::json::array();
+  for (auto row = ids.begin(); row != ids.end(); row += tokens.shape[1]) {
+    rows.push_back(std::vector<std::int32_t>(row, row + tokens.shape[1]));
+  }
+  write("ids.json", nlohmann::json{{"tokens", rows}}.dump());
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"plain", ""},
+      {"norope", "--intervene rope=none"},
+      {"norope_layer1", "--intervene rope=none@1"},
+      {"full", "--intervene mask=full"},
+      {"window5", "--intervene mask=window:5"},
+      {"prefix6", "--intervene mask=prefix:6"},
+      {"shift1000", "--intervene positions=+1000"}};
+  for (const auto& [name, options] : cases) {
+    const Outcome outcome =
+        probe("--tokens @ids.json --length 24 --sequences 3 --force " + options, "golden.gguf");
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const ScoreMap map = load_score_map(path("map.npz"));
+    const std::vector<float> scores = expected.arrays.at(name + "_scores").values<float>();
+    ASSERT_EQ(map.scores.size(), scores.size());
+    std::size_t compared = 0;
+    for (std::size_t i = 0; i < scores.size(); ++i) {
+      if (std::isnan(map.scores[i])) continue;
+      EXPECT_NEAR(map.scores[i], scores[i], 1e-4) << name << ' ' << i;
+      ++compared;
+    }
+    EXPECT_GE(compared, 3 * (24 + 23 + 22 + 21 + 20));  // the window's pairs
+    const std::vector<double> loss = expected.arrays.at(name + "_loss").values<double>();
+    ASSERT_EQ(map.loss.size(), loss.size());
+    for (std::size_t i = 0; i < loss.size(); ++i) EXPECT_NEAR(map.loss[i], loss[i], 1e-4) << name;
   }
 }
 
