@@ -69,7 +69,8 @@ class Runner {
  private:
   std::int64_t tokens() const { return sequences_ * batch_.length; }
   std::span<const std::int32_t> ids() const {
-    return std::span(batch_.ids).subspan(size_of(first_ * batch_.length), size_of(tokens()));
+    const std::span<const std::int32_t> all = batch_.ids;
+    return all.subspan(size_of(first_ * batch_.length), size_of(tokens()));
   }
   // Tokens in whole blocks: the last block may have rows that nobody reads.
   std::int64_t padded_tokens() const { return blocks() * plan_.block_tokens; }

@@ -1,9 +1,9 @@
 #pragma once
 // All matrix products of the model route. linear.cc alone knows the matrix library (oneDNN).
 
-#include <compare>
 #include <cstdint>
 #include <memory>
+#include <tuple>
 
 #include "simd/model_kernels.h"
 
@@ -17,7 +17,10 @@ struct ProductShape {
   bool transposed = false;  // b is stored as its transpose [n, k], else as [k, n]
   bool accumulate = false;  // c += a b
 
-  auto operator<=>(const ProductShape&) const = default;
+  bool operator<(const ProductShape& other) const {
+    return std::tie(m, n, k, transposed, accumulate) <
+           std::tie(other.m, other.n, other.k, other.transposed, other.accumulate);
+  }
 };
 
 // The products of one worker. It keeps what it compiled for each shape, so shapes should be few.

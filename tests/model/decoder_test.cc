@@ -286,7 +286,7 @@ TEST_F(Unchanged, ByWhichLayersAreKept) {
   EXPECT_EQ(some.loss, all.loss);
 }
 
-// One layer rotates from position 1000 on. Scores depend on differences of positions only, up to
+// Scores depend on differences of positions only, up to
 // the rounding of large angles, so what must show is that the tables are others.
 TEST_F(Unchanged, ByAShiftOfPositionsUpToRounding) {
   const ScoreMap plain = run(batch_);

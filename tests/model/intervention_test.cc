@@ -20,6 +20,7 @@ ModelSpec tiny_spec() {
 
 ModelSpec changed(const std::vector<std::string>& texts) {
   std::vector<Intervention> interventions;
+  interventions.reserve(texts.size());
   for (const std::string& text : texts) interventions.push_back(parse_intervention(text));
   return poslens::apply(tiny_spec(), interventions);
 }
