@@ -21,9 +21,8 @@ void add_simulate(CLI::App& app) {
       "Example:\n  poslens simulate --n 50 --dim 64 --layers 4 --samples 100000 --alpha 0.2 "
       "--out simulation.npz");
   add_parameter_free_options(*command, simulation.spec);
-  command->add_option("--samples", simulation.samples, "Samples")->capture_default_str();
-  command->add_option("--seed", simulation.seed, "Seed of the random inputs")
-      ->capture_default_str();
+  add_number(*command, "--samples", simulation.samples, "Samples");
+  add_number(*command, "--seed", simulation.seed, "Seed of the random inputs");
   command
       ->add_option_function<std::string>(
           "--engine",
@@ -34,10 +33,8 @@ void add_simulate(CLI::App& app) {
   command->add_flag("--probs", simulation.probs, "Keep the mean attention probabilities");
   command->add_flag("--recency", simulation.recency,
                     "Keep each layer's recency probability: of S(i,k) > S(i,j), i > k > j");
-  command
-      ->add_option("--groups", simulation.groups,
-                   "Keep means of G interleaved groups of samples (sample s in group s mod G)")
-      ->type_name("G");
+  add_number(*command, "--groups", simulation.groups,
+             "Keep means of G interleaved groups of samples (sample s in group s mod G); 0: none");
   add_output_options(*command, options->output);
   add_common_options(*command);
   command->callback([options] {

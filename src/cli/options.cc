@@ -70,7 +70,9 @@ void add_parameter_free_options(CLI::App& command, ParameterFreeSpec& spec) {
           "--inputs", [&spec](const std::string& text) { spec.inputs = parse_inputs(text); },
           "sphere: every input has norm X; gaussian: mean square norm X^2 (default sphere)")
       ->type_name("INPUTS");
-  add_number(command, "--input-norm", spec.input_norm, "X, the norm of the inputs");
+  add_number(command, "--input-norm", spec.input_norm,
+             "X, the norm of the inputs; Gaussian inputs (g + l c)/sqrt(dim), as published, have "
+             "X = 1/sqrt(1 - alpha)");
   command.add_flag("--residual,!--no-residual", spec.residual, "Residual connection (default on)");
   command
       .add_option_function<std::string>(

@@ -58,19 +58,25 @@ HWY_INLINE FloatLanes FastLog(FloatLanes x) {
   return hn::MulAdd(exponent, hn::Set(d, 0.693359375f), hn::Add(z, y));
 }
 
-// Which samples the lanes hold, in the form that Philox wants: for 64-bit arithmetic the samples of
-// the even and of the odd lanes apart, low and high words apart.
+// Which samples the lanes hold, and the Philox keys, in the form that the rounds want: for 64-bit
+// arithmetic the samples of the even and of the odd lanes apart.
 class SampleLanes {
  public:
   // samples[lane] for every lane.
-  SampleLanes(std::uint64_t seed, const std::uint64_t* samples) : seed_(seed) {
+  SampleLanes(std::uint64_t seed, const std::uint64_t* samples) {
+    for (std::uint64_t round = 0; round < kRounds; ++round) {
+      keys_[0][round] = (seed + round * 0x9E3779B9u) & 0xFFFFFFFFu;
+      keys_[1][round] = ((seed >> 32) + round * 0xBB67AE85u) & 0xFFFFFFFFu;
+    }
     const std::size_t wide = hn::Lanes(WideTag());
     const std::size_t parts = hn::Lanes(FloatTag()) / wide;
     for (std::size_t part = 0; part < parts; ++part) {
       for (std::size_t lane = 0; lane < wide; ++lane) {
         const std::uint64_t sample = samples[lane * parts + part];
-        words_[part][0][lane] = sample & 0xFFFFFFFFu;
-        words_[part][1][lane] = sample >> 32;
+        const std::uint64_t product = (sample & 0xFFFFFFFFu) * kMultiplier1;
+        first_[part].product1[lane] = product;
+        first_[part].word0[lane] = (product >> 32) ^ keys_[0][0];
+        first_[part].word2[lane] = (sample >> 32) ^ keys_[1][0];
       }
     }
   }
@@ -79,7 +85,7 @@ class SampleLanes {
   HWY_INLINE void Words(std::uint32_t first, std::uint32_t second, UintLanes& w0, UintLanes& w1,
                         UintLanes& w2, UintLanes& w3) const {
     WideLanes e0, e1, e2, e3;
-    Rounds(0, first, second, e0, e1, e2, e3);
+    Rounds(first_[0], first, second, e0, e1, e2, e3);
 #if HWY_TARGET == HWY_SCALAR
     const UintTag du;
     w0 = hn::TruncateTo(du, e0);
@@ -88,7 +94,7 @@ class SampleLanes {
     w3 = hn::TruncateTo(du, e3);
 #else
     WideLanes o0, o1, o2, o3;
-    Rounds(1, first, second, o0, o1, o2, o3);
+    Rounds(first_[1], first, second, o0, o1, o2, o3);
     w0 = Interleave(e0, o0);
     w1 = Interleave(e1, o1);
     w2 = Interleave(e2, o2);
@@ -97,6 +103,17 @@ class SampleLanes {
   }
 
  private:
+  static constexpr int kRounds = 10;
+  static constexpr std::uint32_t kMultiplier0 = 0xD2511F53u;
+  static constexpr std::uint32_t kMultiplier1 = 0xCD9E8D57u;
+
+  // What the first round does to the sample's two counter words.
+  struct FirstRound {
+    alignas(64) std::uint64_t product1[16];
+    alignas(64) std::uint64_t word0[16];
+    alignas(64) std::uint64_t word2[16];
+  };
+
   static HWY_INLINE WideLanes Product(WideLanes a, std::uint32_t b) {
     const UintTag du;
 #if HWY_TARGET == HWY_SCALAR
@@ -115,29 +132,26 @@ class SampleLanes {
 #endif
 
   // Only the low halves of the wide lanes mean anything: MulEven ignores the high ones.
-  HWY_INLINE void Rounds(std::size_t part, std::uint32_t first, std::uint32_t second, WideLanes& c0,
-                         WideLanes& c1, WideLanes& c2, WideLanes& c3) const {
+  HWY_INLINE void Rounds(const FirstRound& start, std::uint32_t first, std::uint32_t second,
+                         WideLanes& c0, WideLanes& c1, WideLanes& c2, WideLanes& c3) const {
     const WideTag dw;
-    c0 = hn::Set(dw, first);
-    c1 = hn::Set(dw, second);
-    c2 = hn::Load(dw, words_[part][0]);
-    c3 = hn::Load(dw, words_[part][1]);
-    std::uint32_t key0 = static_cast<std::uint32_t>(seed_);
-    std::uint32_t key1 = static_cast<std::uint32_t>(seed_ >> 32);
-    for (int round = 0; round < 10; ++round) {
-      const WideLanes p0 = Product(c0, 0xD2511F53u);
-      const WideLanes p1 = Product(c2, 0xCD9E8D57u);
-      c0 = hn::Xor(hn::Xor(hn::ShiftRight<32>(p1), c1), hn::Set(dw, key0));
-      c2 = hn::Xor(hn::Xor(hn::ShiftRight<32>(p0), c3), hn::Set(dw, key1));
+    const std::uint64_t product0 = std::uint64_t{first} * kMultiplier0;
+    c0 = hn::Xor(hn::Load(dw, start.word0), hn::Set(dw, second));
+    c1 = hn::Load(dw, start.product1);
+    c2 = hn::Xor(hn::Load(dw, start.word2), hn::Set(dw, product0 >> 32));
+    c3 = hn::Set(dw, product0);
+    for (int round = 1; round < kRounds; ++round) {
+      const WideLanes p0 = Product(c0, kMultiplier0);
+      const WideLanes p1 = Product(c2, kMultiplier1);
+      c0 = hn::Xor(hn::Xor(hn::ShiftRight<32>(p1), c1), hn::Set(dw, keys_[0][round]));
+      c2 = hn::Xor(hn::Xor(hn::ShiftRight<32>(p0), c3), hn::Set(dw, keys_[1][round]));
       c1 = p1;
       c3 = p0;
-      key0 += 0x9E3779B9u;
-      key1 += 0xBB67AE85u;
     }
   }
 
-  std::uint64_t seed_;
-  alignas(64) std::uint64_t words_[2][2][16];
+  std::uint64_t keys_[2][kRounds];
+  FirstRound first_[2];
 };
 
 // Uniform in (0, 1]: (w / 2 + 1/2) 2^-31.

@@ -79,31 +79,52 @@ class InputKernel {
       const Panel& panel = plan_.panels[p];
       const std::size_t diagonal = p * kPanelRows + plan_.shared;  // of the panel's first row
       const auto word = static_cast<std::uint32_t>(p);
+      const std::size_t filled = std::min(plan_.dims, diagonal);
+      DrawNormals(samples, p, filled);
       FloatLanes z[kPanelRows];
       std::fill_n(z, kPanelRows, hn::Zero(d));
-      for (std::size_t k = 0; k < panel.width; ++k) {
+      for (std::size_t k = filled; k < panel.width; ++k) {
         if (k < std::min(plan_.dims, diagonal + panel.rows - 1)) {
           FourNormals(samples, static_cast<std::uint32_t>(k), kNormals | word, z[0], z[1], z[2],
                       z[3]);
         }
-        for (std::size_t r = 0; r < kPanelRows; ++r) {
-          const bool filled = r < panel.rows && k < std::min(plan_.dims, diagonal + r);
-          const FloatLanes value = filled ? z[r] : hn::Zero(d);
-          hn::Store(k == 0 && filled ? hn::Add(value, shared) : value, d, At(panel, k, r));
+        for (std::size_t r = 0; r < panel.rows; ++r) {
+          const bool below_diagonal = k < std::min(plan_.dims, diagonal + r);
+          hn::Store(below_diagonal ? z[r] : hn::Zero(d), d, At(panel, k, r));
         }
       }
-      for (std::size_t r = 0; r < panel.rows; r += 2) {
-        if (diagonal + r >= plan_.dims) break;
+      for (std::size_t r = 0; r < panel.rows && diagonal + r < plan_.dims; r += 2) {
         const int dof = static_cast<int>(plan_.dims - diagonal - r);
-        FloatLanes chi[2];
+        FloatLanes chi0, chi1;
         ChiPair(samples, static_cast<std::uint32_t>(r / 2), kDiagonal | word, dof,
-                std::max(dof - 1, 1), chi[0], chi[1]);
-        for (std::size_t s = 0; s < 2; ++s) {
-          if (r + s < panel.rows && diagonal + r + s < plan_.dims) {
-            hn::Store(chi[s], d, At(panel, diagonal + r + s, r + s));
-          }
+                std::max(dof - 1, 1), chi0, chi1);
+        hn::Store(chi0, d, At(panel, diagonal + r, r));
+        if (r + 1 < panel.rows && dof > 1) {
+          hn::Store(chi1, d, At(panel, diagonal + r + 1, r + 1));
         }
       }
+      for (std::size_t r = 0; plan_.shared != 0 && r < panel.rows; ++r) {
+        float* x = At(panel, 0, r);
+        hn::Store(hn::Add(hn::Load(d, x), shared), d, x);
+      }
+    }
+  }
+
+  // Standard normals for all coordinates below `count` of a panel.
+  void DrawNormals(const SampleLanes& samples, std::size_t p, std::size_t count) const {
+    const FloatTag d;
+    const Panel& panel = plan_.panels[p];
+    const std::uint32_t word = kNormals | static_cast<std::uint32_t>(p);
+    const std::size_t rows = panel.rows;
+    float* HWY_RESTRICT x = At(panel, 0, 0);
+    const std::size_t lanes = hn::Lanes(d);
+    for (std::size_t k = 0; k < count; ++k, x += kPanelRows * lanes) {
+      FloatLanes z0, z1, z2, z3;
+      FourNormals(samples, static_cast<std::uint32_t>(k), word, z0, z1, z2, z3);
+      hn::Store(z0, d, x);
+      if (rows > 1) hn::Store(z1, d, x + lanes);
+      if (rows > 2) hn::Store(z2, d, x + 2 * lanes);
+      if (rows > 3) hn::Store(z3, d, x + 3 * lanes);
     }
   }
 
@@ -124,14 +145,12 @@ class InputKernel {
     }
     for (std::size_t p = 0; p < plan_.panels.size(); ++p) {
       const Panel& panel = plan_.panels[p];
-      for (std::size_t k = 0; k < plan_.dims; ++k) {
-        FourNormals(samples, static_cast<std::uint32_t>(k),
-                    kNormals | static_cast<std::uint32_t>(p), z0, z1, z2, z3);
+      DrawNormals(samples, p, plan_.dims);
+      for (std::size_t k = 0; plan_.shared_weight > 0 && k < plan_.dims; ++k) {
         const FloatLanes c = hn::Load(d, shared + k * lanes);
-        hn::Store(hn::Add(z0, c), d, At(panel, k, 0));
-        hn::Store(panel.rows > 1 ? hn::Add(z1, c) : hn::Zero(d), d, At(panel, k, 1));
-        hn::Store(panel.rows > 2 ? hn::Add(z2, c) : hn::Zero(d), d, At(panel, k, 2));
-        hn::Store(panel.rows > 3 ? hn::Add(z3, c) : hn::Zero(d), d, At(panel, k, 3));
+        for (std::size_t r = 0; r < panel.rows; ++r) {
+          hn::Store(hn::Add(hn::Load(d, At(panel, k, r)), c), d, At(panel, k, r));
+        }
       }
     }
   }

@@ -104,7 +104,7 @@ class LayerKernel {
   }
 
   // w_i of the panel's rows; zero for rows that are no tokens.
-  void Weigh(const Panel& panel) const {
+  HWY_NOINLINE void Weigh(const Panel& panel) const {
     const FloatTag d;
     FloatLanes square[kPanelRows];
     const float start = spec_.norm == Norm::layernorm ? 1e-12f * static_cast<float>(spec_.dim) : 0;
@@ -143,7 +143,7 @@ class LayerKernel {
   }
 
   // The scores of a panel's queries and all keys of the key panels that they see.
-  void Scores(const Panel& panel) const {
+  HWY_NOINLINE void Scores(const Panel& panel) const {
     const LaneBuffer& rows = spec_.rope_theta ? buffers_.rotated : buffers_.x;
     const FloatLanes factor = SetLanes(static_cast<float>(plan_.score_factor));
     FloatLanes query_weight[kPanelRows];
@@ -203,7 +203,8 @@ class LayerKernel {
   }
 
   // With variance, sums of differences from the block's first sample and of their squares.
-  void SumScores(std::size_t layer, const Panel& panel, FloatLanes live, bool first_of_block) {
+  HWY_NOINLINE void SumScores(std::size_t layer, const Panel& panel, FloatLanes live,
+                              bool first_of_block) {
     const std::size_t at = layer * plan_.score_count + panel.score_offset;
     const std::size_t count = ScoreCount(panel);
     const float* scores = buffers_.scores.get();
@@ -269,6 +270,7 @@ class LayerKernel {
     FloatLanes shift[kPanelRows], sum[kPanelRows];
     // Every query sees itself, and normed vectors of equal length have no larger inner product.
     std::fill_n(shift, kPanelRows, SetLanes(static_cast<float>(plan_.score_factor)));
+    const FloatLanes log2_e = SetLanes(1.44269504f);
     std::fill_n(sum, kPanelRows, hn::Zero(d));
     std::size_t common_first = 0, common_last = panel.last_keys * kPanelRows;
     for (std::size_t r = 0; r < kPanelRows; ++r) {
@@ -281,11 +283,12 @@ class LayerKernel {
           shift[r] = hn::Max(shift[r], Load(scores + (j * kPanelRows + r) * Lanes()));
         }
       }
+      shift[r] = hn::Mul(shift[r], log2_e);
     }
     common_last = std::max(common_first, common_last);
     const auto replace = [&](std::size_t j, std::size_t r, FloatLanes weight) HWY_ATTR {
       float* score = scores + (j * kPanelRows + r) * Lanes();
-      const FloatLanes e = FastExp(hn::Sub(Load(score), shift[r]));
+      const FloatLanes e = FastExp2(hn::MulSub(Load(score), log2_e, shift[r]));
       sum[r] = hn::Add(sum[r], e);
       Store(probs ? e : hn::Mul(e, weight), score);
     };

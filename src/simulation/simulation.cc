@@ -197,6 +197,7 @@ ScoreMap simulate(const SimulationOptions& options) {
   provenance.averaging = fmt::format("mean over {} samples", options.samples);
   provenance.options = options.spec.options();
   provenance.options.emplace_back("samples", std::to_string(options.samples));
+  if (options.groups > 1) provenance.options.emplace_back("groups", std::to_string(options.groups));
   provenance.engine = to_string(choose_engine(options));
   provenance.seed = options.seed;
   provenance.program = std::string("poslens ") + kVersion;

@@ -79,7 +79,7 @@ void expect_mean_field_equals_closed_form(const ParameterFreeSpec& spec) {
 }
 
 TEST(MeanField, EqualsTheClosedForms) {
-  for (const std::int64_t n : {2, 3, 10, 50, 200}) {
+  for (const std::int64_t n : {2, 3, 10, 50}) {
     for (const double alpha : {0.0, 0.1, 0.2, 0.5, 0.8, 0.99}) {
       for (const bool residual : {false, true}) {
         expect_mean_field_equals_closed_form(l2(n, alpha, residual));
@@ -89,6 +89,8 @@ TEST(MeanField, EqualsTheClosedForms) {
       }
     }
   }
+  expect_mean_field_equals_closed_form(l2(200, 0.2));
+  expect_mean_field_equals_closed_form(layernorm(200, 0.2, true));
 }
 
 TEST(MeanField, FirstLayerIsTheGramMatrixOfTheInputs) {
