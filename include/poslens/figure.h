@@ -34,8 +34,8 @@ struct FigureOptions {
 void draw_heat_maps(const std::vector<Panel>& panels, const FigureOptions& options,
                     const std::filesystem::path& file);
 
-// Throws UsageError unless the name ends in an extension that draw_heat_maps() knows: call it
-// before the work whose result is drawn.
+// Throws UsageError unless the name ends in an extension that draw_heat_maps() knows, and when it
+// holds control characters: call it before the work whose result is drawn.
 void check_figure_name(const std::filesystem::path& file);
 
 // q-quantile of the finite values, 0 <= q <= 1; NaN when there are none.

@@ -6,7 +6,6 @@
 
 #include "figures/axis.h"
 #include "figures/colours.h"
-#include "poslens/error.h"
 #include "poslens/version.h"
 
 namespace poslens {
@@ -179,10 +178,7 @@ std::string panel_block(const std::vector<ScriptPanel>& panels, std::size_t inde
 std::string gnuplot_string(const std::string& text) {
   std::string quoted = "'";
   for (const char c : text) {
-    if (static_cast<unsigned char>(c) < 0x20) {
-      throw UsageError("a figure's title or file name holds a control character: '" + text + "'");
-    }
-    quoted += c;
+    quoted += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
     if (c == '\'') quoted += c;
   }
   return quoted + "'";

@@ -25,8 +25,8 @@ struct ScriptPanel {
 std::string heat_map_script(const std::vector<ScriptPanel>& panels, const FigureOptions& options,
                             const std::string& terminal, const std::string& output);
 
-// A gnuplot string: in single quotes nothing is special but the quote itself. Throws UsageError on
-// control characters, which gnuplot's strings cannot hold.
+// A gnuplot string: in single quotes nothing is special but the quote itself. Control characters,
+// which such a string cannot hold, become blanks.
 std::string gnuplot_string(const std::string& text);
 
 }  // namespace poslens

@@ -98,6 +98,11 @@ void put_in_place(const fs::path& from, const fs::path& file) {
 }  // namespace
 
 void check_figure_name(const fs::path& file) {
+  const std::string name = file.filename().string();
+  const auto control = [](char c) { return static_cast<unsigned char>(c) < 0x20; };
+  if (std::any_of(name.begin(), name.end(), control)) {
+    throw UsageError(file.string() + ": a figure's name must not hold control characters");
+  }
   const std::string extension = file.extension().string();
   if (extension == ".svg" || extension == ".pdf" || extension == ".png") return;
   throw UsageError(file.string() + ": a figure's name must end in .svg, .pdf or .png");

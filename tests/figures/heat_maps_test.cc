@@ -112,8 +112,10 @@ TEST(DrawHeatMaps, TakesTitlesAndNamesLiterally) {
   draw_heat_maps({causal_panel(4, "100% _a_ \"b\"")}, options, folder.path() / name);
   EXPECT_THAT(content(folder.path() / name), HasSubstr("it's `touch x` @here {\\bf &lt;b>} α"));
   EXPECT_EQ(entries(folder.path()), 3U);
-  EXPECT_THROW(draw_heat_maps({causal_panel(4, "a\nb")}, {}, folder.path() / "b.svg"), UsageError);
+  EXPECT_THROW(draw_heat_maps({causal_panel(4, "a")}, {}, folder.path() / "a\nb.svg"), UsageError);
   EXPECT_EQ(entries(folder.path()), 3U);
+  draw_heat_maps({causal_panel(4, "one\ntwo")}, {}, folder.path() / "c.svg");
+  EXPECT_THAT(content(folder.path() / "c.svg"), HasSubstr("one two"));
 }
 
 TEST(DrawHeatMaps, DrawsPanelsWithoutOrWithEqualValues) {
