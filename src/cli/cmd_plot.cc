@@ -67,7 +67,8 @@ void run(const PlotOptions& options) {
     const MatrixView<const float> scores = map.layer(map.place_of(layer));
     Panel panel;
     panel.title = fmt::format("layer {}", layer + 1);
-    panel.values = options.diagonal_normalised ? diagonal_normalised(scores) : Matrix<float>(scores);
+    panel.values =
+        options.diagonal_normalised ? diagonal_normalised(scores) : Matrix<float>(scores);
     panel.range = options.range;
     panels.push_back(std::move(panel));
   }

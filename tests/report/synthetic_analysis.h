@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -32,8 +33,8 @@ inline constexpr SyntheticCell kSyntheticCells[] = {
 
 inline CellResult synthetic_cell(const SyntheticCell& cell, std::int64_t n, int layers) {
   constexpr std::int64_t groups = 4;
-  std::vector<int> numbers;
-  for (int layer = 0; layer < layers; ++layer) numbers.push_back(layer);
+  std::vector<int> numbers(static_cast<std::size_t>(layers));
+  std::iota(numbers.begin(), numbers.end(), 0);
   CellResult result;
   result.cell.name = cell.name;
   result.cell.title = cell.title;
