@@ -20,10 +20,10 @@ std::string to_string(ComputeType type);
 struct DecoderOptions {
   ComputeType compute_type = ComputeType::f32;
   std::vector<int> layers{};  // whose scores are kept, ascending; empty: all
-  std::int64_t groups = 1;  // sequence s adds to group s mod groups
+  std::int64_t groups = 1;    // sequence s adds to group s mod groups
   bool per_head = false;
   bool probs = false;
-  bool variance = false;  // over sequences, of the scores' mean over heads
+  bool variance = false;  // over sequences (divided by their number - 1), of the mean over heads
   bool loss = true;       // ignored unless the last layer is among `layers`
   std::int64_t memory_bytes = std::int64_t{4} << 30;  // decides how many sequences go together
 

@@ -67,6 +67,9 @@ RunPlan plan_run(const ModelSpec& spec, const TokenBatch& batch, const DecoderOp
     throw UsageError(fmt::format("--groups {}: expected at most the number of sequences, {}",
                                  options.groups, batch.sequences()));
   }
+  if (options.variance && batch.sequences() < 2) {
+    throw UsageError("--variance: expected at least 2 sequences, found 1");
+  }
   RunPlan plan;
   plan.layers = options.layers;
   if (plan.layers.empty()) {

@@ -97,7 +97,7 @@ void ScoreSums::finish_layer(std::size_t place) {
       for (std::int64_t h = 0; h < map_.heads; ++h)
         divide(sums.heads[size_of(h) * square + at], all);
       if (sums.probabilities != nullptr) divide(sums.probabilities[at], all * heads);
-      if (sums.squares != nullptr) divide(sums.squares[at], all);
+      if (sums.squares != nullptr) divide(sums.squares[at], all - 1);
     }
   }
 }

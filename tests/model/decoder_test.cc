@@ -149,7 +149,7 @@ TEST_P(AgainstReference, EverythingInF32) {
       const std::vector<float> one = mean(scores, s, scores.size(), 0, heads);
       for (std::size_t i = 0; i < square; ++i) {
         const float deviation = one[i] - overall[i];
-        variance[i] += deviation * deviation / static_cast<float>(scores.size());
+        variance[i] += deviation * deviation / static_cast<float>(scores.size() - 1);
       }
     }
     EXPECT_LT(difference(part(map.variance, layer, square), variance), 2e-5);
@@ -374,6 +374,7 @@ TEST(Decoder, BadInputIsRefusedBeforeWork) {
   EXPECT_THAT(message(batch, {.layers = {1, 0}}), HasSubstr("ascending"));
   EXPECT_THAT(message(batch, {.groups = 0}), HasSubstr("--groups 0"));
   EXPECT_THAT(message(batch, {.groups = 3}), HasSubstr("at most the number of sequences, 2"));
+  EXPECT_THAT(message(random_batch(1, 4), {.variance = true}), HasSubstr("at least 2 sequences"));
   EXPECT_THAT(message(batch, {.memory_bytes = 0}), HasSubstr("--memory 0"));
   EXPECT_THAT(message(batch, {.memory_bytes = 1 << 20}), HasSubstr("--memory 1 MiB: expected"));
 }

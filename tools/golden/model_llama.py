@@ -183,7 +183,7 @@ def expected(model, tokens, capture):
         if name in ("plain", "full"):
             values[f"{name}_probs"] = probs.double().mean((1, 2)).float().numpy()
             values[f"{name}_variance"] = (
-                scores.double().mean(2).var(1, correction=0).float().numpy())
+                scores.double().mean(2).var(1).float().numpy())
         print(f"  {name}: score std {scores.std(dim=(1, 2, 3, 4)).numpy().round(2)}, "
               f"loss {losses.mean():.3f}")
     return values
