@@ -213,6 +213,11 @@ TEST(Simulation, TriangularAndDenseAgreeInDistribution) {
         options.spec.norm = norm;
         options.spec.layer_count = 3;
         if (norm != Norm::l2) options.spec.score_scale = ScoreScale::inv_sqrt_dim;
+        if (norm == Norm::layernorm) {  // the mean coordinate's share of the input norm shows
+          options.spec.dim = 3;
+          options.spec.input_norm = 3;
+          if (alpha > 0) options.spec.alpha = 0.8;
+        }
         if (norm == Norm::rmsnorm) options.spec.mask = Mask::parse("window:4");
         SCOPED_TRACE(to_string(norm) + " " + to_string(inputs) + " " + std::to_string(alpha));
         expect_same_distribution(options);
