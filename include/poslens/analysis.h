@@ -43,8 +43,8 @@ struct AnalysisOptions {
   bool force = false;        // write into a folder that is not empty
   std::string command_line;  // for provenance
 
-  // Throws UsageError naming the option, the value and what is allowed.
-  void validate(const ModelSpec& spec, const Corpus& corpus) const;
+  // Throws UsageError naming the option, the value and what is allowed for a corpus of this size.
+  void validate(std::int64_t length, std::int64_t sequences) const;
 };
 
 struct Analysis {

@@ -19,9 +19,6 @@ struct Options {
 
 void run(const Options& options) {
   options.model.validate();
-  check_output_folder(options.output.out, options.output.force);
-  const LoadedModel model = load_model(options.model.model);
-  const Corpus corpus = read_corpus(model, options.model.corpus, {});
   AnalysisOptions analysis_options;
   analysis_options.decoder = options.model.decoder;
   analysis_options.seed = options.model.seed;
@@ -29,6 +26,11 @@ void run(const Options& options) {
   analysis_options.keep_groups = options.keep_groups;
   analysis_options.force = options.output.force;
   analysis_options.command_line = command_line();
+  analysis_options.validate(options.model.corpus.length, options.model.corpus.sequences);
+  check_output_folder(options.output.out, options.output.force);
+  const LoadedModel model = load_model(options.model.model);
+  options.model.decoder.validate(model.spec);
+  const Corpus corpus = read_corpus(model, options.model.corpus, {});
   const Analysis analysis = analyze(model, corpus, analysis_options);
   std::cout << analysis.answer << "\n\nReport: " << (options.output.out / "report.html").string()
             << '\n';

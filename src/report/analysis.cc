@@ -60,19 +60,13 @@ std::vector<Estimate> variations(const ScoreMap& map, const Corpus& corpus) {
   return result;
 }
 
-Matrix<float> copy_of(MatrixView<const float> view) {
-  Matrix<float> matrix(view.rows(), view.columns());
-  std::copy_n(view.data(), matrix.values().size(), matrix.values().begin());
-  return matrix;
-}
-
 void draw(const CellResult& result, const fs::path& file) {
   const ScoreMap& map = result.map;
   const std::size_t count = std::min(kDrawnLayers, map.layers.size());
   std::vector<Panel> panels;
   for (std::size_t place = 0; place < count; ++place) {
-    panels.push_back(
-        {fmt::format("Layer {}", map.layers[place] + 1), copy_of(map.layer(place)), std::nullopt});
+    panels.push_back({fmt::format("Layer {}", map.layers[place] + 1),
+                      Matrix<float>(map.layer(place)), std::nullopt});
   }
   for (std::size_t place = 0; place < count; ++place) {
     panels.push_back({fmt::format("Layer {}, diagonal-normalised", map.layers[place] + 1),
@@ -123,21 +117,19 @@ std::vector<Cell> factorial_cells(const ModelSpec& spec) {
   };
 }
 
-void AnalysisOptions::validate(const ModelSpec& spec, const Corpus& corpus) const {
-  decoder.validate(spec);
-  if (decoder.groups < 3 || decoder.groups > corpus.batch.sequences()) {
+void AnalysisOptions::validate(std::int64_t length, std::int64_t sequences) const {
+  if (decoder.groups < 3 || decoder.groups > sequences) {
     throw UsageError(fmt::format(
         "--groups {}: expected 3 to {}, the number of sequences: standard errors come from leaving "
         "groups out",
-        decoder.groups, corpus.batch.sequences()));
+        decoder.groups, sequences));
   }
-  if (corpus.batch.length < 5) {
-    throw UsageError(fmt::format("--length {}: expected at least 5", corpus.batch.length));
-  }
+  if (length < 5) throw UsageError(fmt::format("--length {}: expected at least 5", length));
 }
 
 Analysis analyze(const LoadedModel& model, const Corpus& corpus, const AnalysisOptions& options) {
-  options.validate(model.spec, corpus);
+  options.validate(corpus.batch.length, corpus.batch.sequences());
+  options.decoder.validate(model.spec);
   check_output_folder(options.folder, options.force);
   const std::vector<Cell> cells = factorial_cells(model.spec);
   fs::create_directory(options.folder);

@@ -141,7 +141,9 @@ class Writer {
       text = fmt::format(
           "{} of {} is relative: {} of it is a function of the distance i - j alone, and {} is "
           "not.",
-          all.value < 0.5 ? "Most of the position signal" : "Less than half of the position signal",
+          all.value + 2 * all.standard_error < 0.5   ? "Most of the position signal"
+          : all.value - 2 * all.standard_error > 0.5 ? "Less than half of the position signal"
+                                                     : "About half of the position signal",
           model_, percent(rest_share), percent(all));
     }
     const Estimate without = share(baseline_, kWithoutFirst);
@@ -172,7 +174,7 @@ class Writer {
         "Layer 1, whose scores no attention has touched, is {}: {} of "
         "its signal is non-relative; with shuffled tokens {}.",
         verdict(own), percent(own), percent(mixed));
-    if (beyond_noise(own)) {
+    if (beyond_noise(own) && std::isfinite(mixed.standard_error)) {
       text += beyond_noise(mixed)
                   ? " The text alone does not explain it."
                   : " Shuffling takes it away: it comes from what stands where in the text.";

@@ -130,6 +130,12 @@ TEST(Answer, ANonrelativePartThatTheMaskDoesNotMake) {
   EXPECT_THAT(analysis.answer, HasSubstr("a change beyond noise"));
 }
 
+TEST(Answer, AboutHalfIsSaidWhereNoiseHidesTheSide) {
+  Case numbers = mask_makes_it();
+  numbers.rope_causal = {{4, 2}, {6, 2.995}};
+  EXPECT_THAT(conclude_on(numbers).answer, HasSubstr("About half of the position signal"));
+}
+
 TEST(Answer, TheFirstLayersPartMayStay) {
   Case numbers = mask_makes_it();
   numbers.rope_causal[0] = numbers.shuffled[0] = {4, 1};
