@@ -168,7 +168,8 @@ class Writer {
     const Estimate mixed =
         find("first_layer_share_shuffled", control.layers.front().all_keys.nonrelative_share);
     const auto verdict = [](const Estimate& estimate) {
-      return beyond_noise(estimate) ? "not relative beyond noise" : "relative up to noise";
+      return beyond_noise(estimate) ? "relative but for a part beyond noise"
+                                    : "relative up to noise";
     };
     std::string text = fmt::format(
         "Layer 1, whose scores no attention has touched, is {}: {} of "

@@ -125,7 +125,7 @@ TEST(Answer, ANonrelativePartThatTheMaskDoesNotMake) {
   EXPECT_THAT(analysis.answer, HasSubstr("Less than half of the position signal of Model is "
                                          "relative"));
   EXPECT_THAT(analysis.answer, HasSubstr("does not make most of what is not relative"));
-  EXPECT_THAT(analysis.answer, HasSubstr("is not relative beyond noise"));
+  EXPECT_THAT(analysis.answer, HasSubstr("is relative but for a part beyond noise"));
   EXPECT_THAT(analysis.answer, HasSubstr("Shuffling takes it away"));
   EXPECT_THAT(analysis.answer, HasSubstr("a change beyond noise"));
 }
