@@ -4,6 +4,7 @@
 //   Y = Norm(X);  S = scale * R(Y) R(Y)^T;  A = softmax(mask(S));  X <- A Y + r X.
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,10 +33,17 @@ struct ParameterFreeSpec {
   Norm norm = Norm::l2;
   ScoreScale score_scale = ScoreScale::none;
   Inputs inputs = Inputs::sphere;
-  double input_norm = 1;  // X
-  bool residual = true;
+  double input_norm = 1;             // X
+  double residual = 1;               // r, 0 to 1000; 0: no residual connection
   std::optional<double> rope_theta;  // no rotary encoding when empty; turns all dim coordinates
   Mask mask;
+  std::map<int, Mask> layer_masks;  // layer (from 0) -> its mask, where it is not `mask`
+
+  const Mask& mask_of(int layer) const;
+  // No query sees a later key in any layer.
+  bool is_causal() const;
+  // The text that --mask takes: strided:2, or causal,full@1-3.
+  std::string mask_text() const;
 
   // The number that score_scale stands for.
   double scale() const;

@@ -2,6 +2,7 @@
 // What must happen: closed forms for layer 2 and the mean-field (large-dim) recursion for any
 // layer. Sources and check values: docs/theory.md; arXiv 2509.21042.
 
+#include <functional>
 #include <vector>
 
 #include "poslens/matrix.h"
@@ -19,10 +20,13 @@ Matrix<double> closed_form_layer2(const ParameterFreeSpec& spec);
 
 // Scores of every layer in the limit of large dim, from the recursion on the Gram matrix G of X:
 //   S = scale hs^2 G_ij / (s_i s_j) c(i-j),  s_i = sqrt(G_ii),
-//   A = softmax(mask(S)),  M = A diag(hs / s) + r I,  G <- M G M^T,
+//   A = softmax(mask(S)),  M = A diag(hs / s) + r I,  G <- M G M^T,  r the residual weight,
 // G at first input_norm^2 (1 on the diagonal, alpha beside it),
 // hs = 1 for the L2 norm, sqrt(dim) for LayerNorm and RMSNorm (no norm: hs / s = 1), c as in
-// rotary_mean_factor. One [n, n] matrix per layer; every pair is filled, masked or not.
+// rotary_mean_factor. One [n, n] matrix per layer; every pair is filled, masked or not. The first
+// form hands on layer by layer and keeps four such matrices at a time.
+void mean_field(const ParameterFreeSpec& spec,
+                const std::function<void(int layer, Matrix<double> scores)>& take);
 std::vector<Matrix<double>> mean_field_scores(const ParameterFreeSpec& spec);
 
 // The mean field as an artefact (source theory, stage scaled). count is 1 where the mask lets the

@@ -1,7 +1,12 @@
 #include "cli/options.h"
 
 #include <cmath>
+#include <map>
+#include <sstream>
+#include <utility>
+#include <vector>
 
+#include "poslens/intervention.h"
 #include "poslens/progress.h"
 #include "poslens/threads.h"
 
@@ -20,6 +25,43 @@ std::optional<double> parse_rope(const std::string& text) {
     throw UsageError("--rope " + text + ": expected none or a positive number (theta)");
   }
   return theta;
+}
+
+// MASK[@LAYERS],... with LAYERS such as 0-3,7: an item that starts with a digit goes on with the
+// layers of the one before.
+void parse_masks(const std::string& text, ParameterFreeSpec& spec) {
+  std::vector<std::string> items;
+  std::istringstream stream(text);
+  for (std::string item; std::getline(stream, item, ',');) {
+    const bool layers = !item.empty() && item[0] >= '0' && item[0] <= '9';
+    if (layers && !items.empty() && items.back().find('@') != std::string::npos) {
+      items.back() += ',' + item;
+    } else {
+      items.push_back(item);
+    }
+  }
+  std::optional<Mask> everywhere;
+  std::map<int, Mask> layer_masks;
+  for (const std::string& item : items) {
+    const std::size_t at = item.find('@');
+    const Mask mask = Mask::parse(item.substr(0, at));
+    if (at == std::string::npos) {
+      if (everywhere) {
+        throw UsageError("--mask " + text + ": expected one mask without @LAYERS at most");
+      }
+      everywhere = mask;
+      continue;
+    }
+    for (const int layer : parse_layers(item.substr(at + 1), "--mask")) {
+      if (!layer_masks.emplace(layer, mask).second) {
+        throw UsageError("--mask " + text + ": expected one mask a layer, found two for layer " +
+                         std::to_string(layer));
+      }
+    }
+  }
+  if (items.empty()) everywhere = Mask::parse(text);  // says what is expected
+  spec.mask = everywhere.value_or(Mask{});
+  spec.layer_masks = std::move(layer_masks);
 }
 
 }  // namespace
@@ -73,7 +115,11 @@ void add_parameter_free_options(CLI::App& command, ParameterFreeSpec& spec) {
   add_number(command, "--input-norm", spec.input_norm,
              "X, the norm of the inputs; Gaussian inputs (g + l c)/sqrt(dim), as published, have "
              "X = 1/sqrt(1 - alpha)");
-  command.add_flag("--residual,!--no-residual", spec.residual, "Residual connection (default on)");
+  CLI::Option* residual = command.add_flag_function(
+      "--residual,!--no-residual", [&spec](std::int64_t on) { spec.residual = on > 0 ? 1 : 0; },
+      "Residual connection, of weight 1 or 0 (default on)");
+  add_number(command, "--residual-weight", spec.residual, "r in X <- A Y + r X, 0 to 1000")
+      ->excludes(residual);
   command
       .add_option_function<std::string>(
           "--rope", [&spec](const std::string& text) { spec.rope_theta = parse_rope(text); },
@@ -81,9 +127,11 @@ void add_parameter_free_options(CLI::App& command, ParameterFreeSpec& spec) {
       ->type_name("none|THETA");
   command
       .add_option_function<std::string>(
-          "--mask", [&spec](const std::string& text) { spec.mask = Mask::parse(text); },
-          "causal, full, window:W or prefix:K (default causal)")
-      ->type_name("MASK");
+          "--mask", [&spec](const std::string& text) { parse_masks(text, spec); },
+          "causal, full, window:W, prefix:K or strided:K (key j <= i, i - j a multiple of K); by "
+          "layer: causal@0,full@1-3, where layers that are not named keep the mask without @ "
+          "(default causal)")
+      ->type_name("MASK[@LAYERS],...");
 }
 
 const std::string& command_line() { return stored_command_line(); }

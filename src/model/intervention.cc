@@ -54,11 +54,16 @@ std::int64_t position_shift(const Intervention& intervention) {
 }
 
 Mask parse_mask(const Intervention& intervention) {
+  Mask mask;
   try {
-    return Mask::parse(intervention.value);
+    mask = Mask::parse(intervention.value);
   } catch (const UsageError& error) {
     refuse(intervention.text, error.what());
   }
+  if (mask.kind == Mask::Kind::strided) {  // attention works on keys without gaps
+    refuse(intervention.text, "strided masks are for theory and simulate");
+  }
+  return mask;
 }
 
 BosPolicy bos_policy(const Intervention& intervention) {
@@ -237,6 +242,7 @@ std::string describe(const Intervention& intervention) {
       case Mask::Kind::prefix:
         return fmt::format("the first {} tokens see each other, causal after them, in {}",
                            mask.size, where);
+      case Mask::Kind::strided:  // refused when parsed
       case Mask::Kind::causal:
         break;
     }

@@ -27,6 +27,8 @@ KeyRange Mask::keys(std::int64_t query, std::int64_t n) const {
       return {std::max<std::int64_t>(0, query - size + 1), query + 1};
     case Kind::prefix:
       return {0, query < size ? std::min(size, n) : query + 1};
+    case Kind::strided:
+      return {query % size, query + 1, size};
     case Kind::causal:
       break;
   }
@@ -34,8 +36,7 @@ KeyRange Mask::keys(std::int64_t query, std::int64_t n) const {
 }
 
 bool Mask::visible(std::int64_t query, std::int64_t key) const {
-  const KeyRange range = keys(query, std::max(query, key) + 1);
-  return key >= range.first && key < range.last;
+  return keys(query, std::max(query, key) + 1).contains(key);
 }
 
 Mask Mask::parse(std::string_view text) {
@@ -43,7 +44,9 @@ Mask Mask::parse(std::string_view text) {
   if (text == "full") return {Kind::full, 0};
   if (text.starts_with("window:")) return {Kind::window, parse_size(text.substr(7), text)};
   if (text.starts_with("prefix:")) return {Kind::prefix, parse_size(text.substr(7), text)};
-  throw UsageError("mask '" + std::string(text) + "': expected causal, full, window:W or prefix:K");
+  if (text.starts_with("strided:")) return {Kind::strided, parse_size(text.substr(8), text)};
+  throw UsageError("mask '" + std::string(text) +
+                   "': expected causal, full, window:W, prefix:K or strided:K");
 }
 
 std::string Mask::text() const {
@@ -54,6 +57,8 @@ std::string Mask::text() const {
       return "window:" + std::to_string(size);
     case Kind::prefix:
       return "prefix:" + std::to_string(size);
+    case Kind::strided:
+      return "strided:" + std::to_string(size);
     case Kind::causal:
       break;
   }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <iterator>
 
 #include "poslens/error.h"
 
@@ -39,6 +40,33 @@ double ParameterFreeSpec::scale() const {
   return 1;
 }
 
+const Mask& ParameterFreeSpec::mask_of(int layer) const {
+  const auto own = layer_masks.find(layer);
+  return own == layer_masks.end() ? mask : own->second;
+}
+
+bool ParameterFreeSpec::is_causal() const {
+  for (int layer = 0; layer < layer_count; ++layer) {
+    if (!mask_of(layer).is_causal()) return false;
+  }
+  return true;
+}
+
+std::string ParameterFreeSpec::mask_text() const {
+  std::string text = mask.text();
+  for (auto own = layer_masks.begin(); own != layer_masks.end();) {
+    auto end = std::next(own);  // of a run of layers with the same mask
+    int last = own->first;
+    while (end != layer_masks.end() && end->first == last + 1 && end->second == own->second) {
+      last = end++->first;
+    }
+    text += fmt::format(",{}@{}", own->second.text(), own->first);
+    if (last != own->first) text += fmt::format("-{}", last);
+    own = end;
+  }
+  return text;
+}
+
 void ParameterFreeSpec::validate() const {
   require_range("--n", static_cast<double>(n), 1, 4096);
   require_range("--dim", dim, 1, 16384);
@@ -47,6 +75,11 @@ void ParameterFreeSpec::validate() const {
     throw UsageError(fmt::format("--alpha {}: expected 0 <= alpha < 1", alpha));
   }
   require_range("--input-norm", input_norm, 1e-6, 1e6);
+  require_range("--residual-weight", residual, 0, 1000);
+  if (!layer_masks.empty() && layer_masks.rbegin()->first >= layer_count) {
+    throw UsageError(fmt::format("--mask {}: expected layers below {}, as --layers says",
+                                 mask_text(), layer_count));
+  }
   if (rope_theta && dim % 2 != 0) {
     throw UsageError(fmt::format("--dim {}: expected an even number with --rope", dim));
   }
@@ -65,9 +98,9 @@ std::vector<std::pair<std::string, std::string>> ParameterFreeSpec::options() co
       {"score-scale", to_string(score_scale)},
       {"inputs", to_string(inputs)},
       {"input-norm", fmt::format("{}", input_norm)},
-      {"residual", residual ? "on" : "off"},
+      {"residual-weight", fmt::format("{}", residual)},
       {"rope", rope_theta ? fmt::format("{}", *rope_theta) : "none"},
-      {"mask", mask.text()},
+      {"mask", mask_text()},
   };
 }
 

@@ -21,10 +21,11 @@
 HWY_BEFORE_NAMESPACE();
 namespace poslens::HWY_NAMESPACE {
 
-// Local key indices first..last-1 of a panel's query.
+// Local key indices first, first + step, ... below last of a panel's query.
 struct LocalKeys {
   std::size_t first;
   std::size_t last;
+  std::size_t step;
 };
 
 // Keys, or coordinates, that a register tile covers beside its four rows.
@@ -225,14 +226,15 @@ class LayerKernel {
     }
   }
 
-  LocalKeys Keys(std::size_t p, std::size_t r) const {
+  LocalKeys Keys(std::size_t layer, std::size_t p, std::size_t r) const {
     const Panel& panel = plan_.panels[p];
     // Rows that are no tokens do as the last one that is.
     const std::size_t row = p * kPanelRows + std::min(r, panel.rows - 1);
-    const KeyRange keys = spec_.mask.keys(static_cast<std::int64_t>(row), spec_.n);
+    const KeyRange keys =
+        spec_.mask_of(static_cast<int>(layer)).keys(static_cast<std::int64_t>(row), spec_.n);
     const std::size_t start = panel.first_keys * kPanelRows;
     return {static_cast<std::size_t>(keys.first) - start,
-            static_cast<std::size_t>(keys.last) - start};
+            static_cast<std::size_t>(keys.last) - start, static_cast<std::size_t>(keys.step)};
   }
 
   // Pairs of visible keys k > j before the query with S_ik > S_ij.
@@ -243,12 +245,12 @@ class LayerKernel {
     const UintLanes one = hn::Set(du, 1);
     UintLanes count = hn::Zero(du);
     for (std::size_t r = 0; r < panel.rows; ++r) {
-      const LocalKeys keys = Keys(p, r);
+      const LocalKeys keys = Keys(layer, p, r);
       const std::size_t query = (p - panel.first_keys) * kPanelRows + r;
       const float* scores = buffers_.scores.get() + r * Lanes();
-      for (std::size_t k = keys.first + 1; k < std::min(keys.last, query); ++k) {
+      for (std::size_t k = keys.first + keys.step; k < std::min(keys.last, query); k += keys.step) {
         const FloatLanes later = Load(scores + k * kPanelRows * Lanes());
-        for (std::size_t j = keys.first; j < k; ++j) {
+        for (std::size_t j = keys.first; j < k; j += keys.step) {
           const auto greater = hn::Gt(later, Load(scores + j * kPanelRows * Lanes()));
           count = hn::IfThenElse(hn::RebindMask(du, greater), hn::Add(count, one), count);
         }
@@ -274,12 +276,12 @@ class LayerKernel {
     std::fill_n(sum, kPanelRows, hn::Zero(d));
     std::size_t common_first = 0, common_last = panel.last_keys * kPanelRows;
     for (std::size_t r = 0; r < kPanelRows; ++r) {
-      keys[r] = Keys(p, r);
+      keys[r] = Keys(layer, p, r);
       common_first = std::max(common_first, keys[r].first);
-      common_last = std::min(common_last, keys[r].last);
+      common_last = keys[r].step == 1 ? std::min(common_last, keys[r].last) : 0;
       if (spec_.norm == Norm::none) {
         shift[r] = Load(scores + (keys[r].first * kPanelRows + r) * Lanes());
-        for (std::size_t j = keys[r].first; j < keys[r].last; ++j) {
+        for (std::size_t j = keys[r].first; j < keys[r].last; j += keys[r].step) {
           shift[r] = hn::Max(shift[r], Load(scores + (j * kPanelRows + r) * Lanes()));
         }
       }
@@ -302,7 +304,7 @@ class LayerKernel {
     const std::size_t all = (panel.last_keys - panel.first_keys) * kPanelRows;
     const auto replace_or_hide = [&](std::size_t j) HWY_ATTR {
       for (std::size_t r = 0; r < kPanelRows; ++r) {
-        if (j >= keys[r].first && j < keys[r].last) {
+        if (j >= keys[r].first && j < keys[r].last && (j - keys[r].first) % keys[r].step == 0) {
           replace(j, r, Load(weights + j * Lanes()));
         } else {
           Store(hn::Zero(d), scores + (j * kPanelRows + r) * Lanes());
@@ -363,12 +365,12 @@ class LayerKernel {
         m += kPanelRows * Lanes();
       }
     }
+    const FloatLanes residual = SetLanes(static_cast<float>(spec_.residual));
     const float* old = At(buffers_.x, panel, k);
     float* out = At(plan_.in_place ? buffers_.x : buffers_.next_x, panel, k);
     for (std::size_t t = 0; t < kColumns; ++t) {
       for (std::size_t r = 0; r < kPanelRows; ++r, old += Lanes(), out += Lanes()) {
-        const FloatLanes kept = spec_.residual ? Load(old) : hn::Zero(FloatTag());
-        Store(hn::MulAdd(sum[t][r], row_scale[r], kept), out);
+        Store(hn::MulAdd(sum[t][r], row_scale[r], hn::Mul(residual, Load(old))), out);
       }
     }
   }

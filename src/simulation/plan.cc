@@ -24,7 +24,7 @@ Plan::Plan(const SimulationOptions& simulation) : options(simulation) {
   n = static_cast<std::size_t>(spec.n);
   layers = static_cast<std::size_t>(spec.layer_count);
   dims = static_cast<std::size_t>(spec.dim);
-  in_place = spec.mask.is_causal();
+  in_place = spec.is_causal();
   if (triangular) {
     if (spec.norm == Norm::layernorm) --dims;
     shared = spec.alpha > 0 ? 1 : 0;
@@ -50,10 +50,12 @@ Plan::Plan(const SimulationOptions& simulation) : options(simulation) {
     panel.width = full + full % 2;
     panel.offset = coordinate_count;
     coordinate_count += kPanelRows * panel.width;
-    KeyRange keys = spec.mask.keys(static_cast<std::int64_t>(first), spec.n);
-    for (std::size_t row = 1; row < panel.rows; ++row) {
-      const KeyRange next = spec.mask.keys(static_cast<std::int64_t>(first + row), spec.n);
-      keys = {std::min(keys.first, next.first), std::max(keys.last, next.last)};
+    KeyRange keys{spec.n, 0};  // of all rows and layers
+    for (int layer = 0; layer < (spec.layer_masks.empty() ? 1 : spec.layer_count); ++layer) {
+      for (std::size_t row = first; row < first + panel.rows; ++row) {
+        const KeyRange own = spec.mask_of(layer).keys(static_cast<std::int64_t>(row), spec.n);
+        keys = {std::min(keys.first, own.first), std::max(keys.last, own.last)};
+      }
     }
     panel.first_keys = static_cast<std::size_t>(keys.first) / kPanelRows;
     panel.last_keys = ceil_divide(static_cast<std::size_t>(keys.last), kPanelRows);
@@ -75,8 +77,9 @@ Plan::Plan(const SimulationOptions& simulation) : options(simulation) {
 double Plan::score_bound(std::size_t layer) const {
   const ParameterFreeSpec& spec = options.spec;
   if (spec.norm != Norm::none) return score_factor;
-  // A layer at most doubles the norm. A Gaussian input's square norm is below 2 * 6.67^2 X^2.
-  const double growth = spec.residual ? std::pow(4.0, static_cast<double>(layer)) : 1;
+  // A layer makes a norm at most 1 + r times the largest there is. A Gaussian input's square norm
+  // is below 2 * 6.67^2 X^2.
+  const double growth = std::pow(1 + spec.residual, 2.0 * static_cast<double>(layer));
   const double square = spec.input_norm * spec.input_norm;
   return score_factor * growth * square * (spec.inputs == Inputs::gaussian ? 96 : 1);
 }

@@ -23,7 +23,7 @@ struct Panel {
   std::size_t rows = 0;          // tokens in it, 1 to 4; the rest of the rows is zero
   std::size_t width = 0;         // coordinates; even, padded with zeros
   std::size_t offset = 0;        // of its coordinates in x, in lane vectors
-  std::size_t first_keys = 0;    // the key panels that its queries see: first_keys ...
+  std::size_t first_keys = 0;    // the key panels that its queries see in any layer: first_keys ...
   std::size_t last_keys = 0;     // ... last_keys - 1
   std::size_t score_offset = 0;  // of its scores among those of a layer
 };

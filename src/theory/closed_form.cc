@@ -18,30 +18,13 @@ struct Factors {
   double h;
 };
 
-Factors l2_factors(double i, double alpha, bool residual) {
-  const double e = std::exp(1.0), ea = std::exp(alpha);
-  const double sum = e + (i - 1) * ea;  // D_i, the softmax denominator
-  if (residual) {
-    const double own = 2 * e + (i - 1) * ea;
-    const double g = 2 * (2 * alpha * e + ea * (1 + alpha * (2 * i - 3))) / sum;
-    const double h2 =
-        (own * own + 2 * own * ea * alpha * (i - 1) + ea * ea * (i - 1) * (1 + (i - 2) * alpha)) /
-        (sum * sum);
-    return {g, std::sqrt(h2)};
-  }
-  const double g = (e * alpha + ea * (1 + alpha * (i - 2))) / sum;
-  const double h2 =
-      (e * e + 2 * e * ea * alpha * (i - 1) + ea * ea * (i - 1) * (1 + alpha * (i - 2))) /
-      (sum * sum);
-  return {g, std::sqrt(h2)};
-}
-
-// LayerNorm with scores scaled by 1/sqrt(dim), where the source calls 1/h what is h here. The
-// exponentials are taken relative to e^s, so that they cannot overflow.
-Factors layernorm_factors(double i, double alpha, bool residual, double dim) {
-  const double r = residual ? 1 : 0, s = std::sqrt(dim);
+// Norms of length s on both sides of the residual connection, weighted r: s = 1 for L2, sqrt(dim)
+// for LayerNorm with scores scaled by 1/sqrt(dim); the source calls 1/h what is h here. For s = 1
+// and r = 1 or 0 these are the paper's g(i) and h(i), multiplied out. The exponentials are taken
+// relative to e^s, so that they cannot overflow.
+Factors factors_of(double i, double alpha, double r, double s) {
   const double other = std::exp(s * (alpha - 1));  // e^(alpha s) / e^s
-  const double sum = 1 + (i - 1) * other;          // D_i / e^s
+  const double sum = 1 + (i - 1) * other;          // D_i / e^s, the softmax denominator
   const double h2 = r * r + 2 * r * alpha + alpha + (1 - alpha) * (2 * r + other) / sum +
                     (1 - alpha) * (1 - other) / (sum * sum);
   const double g = (1 + r) * (1 + r) * alpha + (1 + r) * (1 - alpha) * other / sum;
@@ -53,7 +36,9 @@ void require_closed_form(const ParameterFreeSpec& spec) {
     throw UsageError(
         fmt::format("{}: the closed form of the second layer holds for {} only", option, expected));
   };
-  if (spec.mask.kind != Mask::Kind::causal) refuse("--mask " + spec.mask.text(), "--mask causal");
+  if (spec.mask_of(0).kind != Mask::Kind::causal || spec.mask_of(1).kind != Mask::Kind::causal) {
+    refuse("--mask " + spec.mask_text(), "--mask causal");
+  }
   if (spec.rope_theta) refuse(fmt::format("--rope {}", *spec.rope_theta), "--rope none");
   const bool layernorm = spec.norm == Norm::layernorm;
   if (!layernorm && spec.norm != Norm::l2) {
@@ -67,7 +52,7 @@ void require_closed_form(const ParameterFreeSpec& spec) {
   }
   // Without a residual the first norm makes the input norm irrelevant.
   const double input_norm = layernorm ? std::sqrt(static_cast<double>(spec.dim)) : 1;
-  if (spec.residual && std::abs(spec.input_norm - input_norm) > 1e-6 * input_norm) {
+  if (spec.residual != 0 && std::abs(spec.input_norm - input_norm) > 1e-6 * input_norm) {
     refuse(fmt::format("--input-norm {}", spec.input_norm),
            fmt::format("--input-norm {} (with --norm {})", input_norm, to_string(spec.norm)));
   }
@@ -79,14 +64,11 @@ Matrix<double> closed_form_layer2(const ParameterFreeSpec& spec) {
   spec.validate();
   require_closed_form(spec);
   const auto n = static_cast<std::size_t>(spec.n);
+  const double own = spec.norm == Norm::l2 ? 1 : std::sqrt(static_cast<double>(spec.dim));
   std::vector<Factors> factors;
   for (std::size_t i = 0; i < n; ++i) {
-    const double position = static_cast<double>(i + 1);
-    factors.push_back(spec.norm == Norm::l2
-                          ? l2_factors(position, spec.alpha, spec.residual)
-                          : layernorm_factors(position, spec.alpha, spec.residual, spec.dim));
+    factors.push_back(factors_of(static_cast<double>(i + 1), spec.alpha, spec.residual, own));
   }
-  const double own = spec.norm == Norm::l2 ? 1 : std::sqrt(static_cast<double>(spec.dim));
   Matrix<double> scores(n, n);
   for (std::size_t i = 0; i < n; ++i) {
     for (std::size_t j = 0; j < n; ++j) {

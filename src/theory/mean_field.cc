@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "poslens/rotary.h"
@@ -10,6 +11,17 @@
 
 namespace poslens {
 namespace {
+
+// The keys first, first + step, ... below last that a query sees.
+struct Keys {
+  Keys(const Mask& mask, std::size_t query, std::size_t n) {
+    const KeyRange keys = mask.keys(static_cast<std::int64_t>(query), static_cast<std::int64_t>(n));
+    first = static_cast<std::size_t>(keys.first);
+    last = static_cast<std::size_t>(keys.last);
+    step = static_cast<std::size_t>(keys.step);
+  }
+  std::size_t first, last, step;
+};
 
 class MeanField {
  public:
@@ -44,22 +56,20 @@ class MeanField {
   }
 
   // G <- M G M^T with M = softmax(mask(S)) diag(w) + r I.
-  void advance(const Matrix<double>& scores) {
-    const Matrix<double> mixing = mixing_matrix(scores);
+  void advance(const Matrix<double>& scores, const Mask& mask) {
+    const Matrix<double> mixing = mixing_matrix(scores, mask);
     Matrix<double> half(n_, n_);  // M G
     parallel_for(n_, [&](std::size_t i, int) {
-      const KeyRange keys = spec_.mask.keys(static_cast<std::int64_t>(i), spec_.n);
-      for (auto j = static_cast<std::size_t>(keys.first); j < static_cast<std::size_t>(keys.last);
-           ++j) {
+      const Keys keys(mask, i, n_);
+      for (std::size_t j = keys.first; j < keys.last; j += keys.step) {
         for (std::size_t k = 0; k < n_; ++k) half(i, k) += mixing(i, j) * gram_(j, k);
       }
     });
     parallel_for(n_, [&](std::size_t i, int) {
       for (std::size_t k = 0; k <= i; ++k) {
-        const KeyRange keys = spec_.mask.keys(static_cast<std::int64_t>(k), spec_.n);
+        const Keys keys(mask, k, n_);
         double sum = 0;
-        for (auto j = static_cast<std::size_t>(keys.first); j < static_cast<std::size_t>(keys.last);
-             ++j) {
+        for (std::size_t j = keys.first; j < keys.last; j += keys.step) {
           sum += half(i, j) * mixing(k, j);
         }
         gram_(i, k) = sum;
@@ -78,20 +88,22 @@ class MeanField {
     for (std::size_t i = 0; i < n_; ++i) weight_[i] = output_norm_ / std::sqrt(gram_(i, i));
   }
 
-  Matrix<double> mixing_matrix(const Matrix<double>& scores) const {
+  Matrix<double> mixing_matrix(const Matrix<double>& scores, const Mask& mask) const {
     Matrix<double> mixing(n_, n_);
     for (std::size_t i = 0; i < n_; ++i) {
-      const KeyRange keys = spec_.mask.keys(static_cast<std::int64_t>(i), spec_.n);
-      const auto first = static_cast<std::size_t>(keys.first);
-      const auto last = static_cast<std::size_t>(keys.last);
+      const Keys keys(mask, i, n_);
       const auto row = scores.row(i);
-      const double largest = *std::max_element(row.begin() + keys.first, row.begin() + keys.last);
-      double sum = 0;
-      for (std::size_t j = first; j < last; ++j) sum += std::exp(row[j] - largest);
-      for (std::size_t j = first; j < last; ++j) {
-        mixing(i, j) = std::exp(row[j] - largest) / sum * weight_[j];
+      double largest = row[i], sum = 0;  // every query sees itself
+      for (std::size_t j = keys.first; j < keys.last; j += keys.step) {
+        largest = std::max(largest, row[j]);
       }
-      if (spec_.residual) mixing(i, i) += 1;
+      for (std::size_t j = keys.first; j < keys.last; j += keys.step) {
+        sum += mixing(i, j) = std::exp(row[j] - largest);
+      }
+      for (std::size_t j = keys.first; j < keys.last; j += keys.step) {
+        mixing(i, j) *= weight_[j] / sum;
+      }
+      mixing(i, i) += spec_.residual;
     }
     return mixing;
   }
@@ -106,14 +118,20 @@ class MeanField {
 
 }  // namespace
 
-std::vector<Matrix<double>> mean_field_scores(const ParameterFreeSpec& spec) {
+void mean_field(const ParameterFreeSpec& spec,
+                const std::function<void(int layer, Matrix<double> scores)>& take) {
   spec.validate();
   MeanField field(spec);
-  std::vector<Matrix<double>> layers;
   for (int layer = 0; layer < spec.layer_count; ++layer) {
-    layers.push_back(field.scores());
-    if (layer + 1 < spec.layer_count) field.advance(layers.back());
+    Matrix<double> scores = field.scores();
+    if (layer + 1 < spec.layer_count) field.advance(scores, spec.mask_of(layer));
+    take(layer, std::move(scores));
   }
+}
+
+std::vector<Matrix<double>> mean_field_scores(const ParameterFreeSpec& spec) {
+  std::vector<Matrix<double>> layers;
+  mean_field(spec, [&](int, Matrix<double> scores) { layers.push_back(std::move(scores)); });
   return layers;
 }
 

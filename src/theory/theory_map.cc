@@ -14,33 +14,34 @@
 namespace poslens {
 namespace {
 
-ScoreMap to_map(const ParameterFreeSpec& spec, const std::vector<Matrix<double>>& scores,
-                std::vector<int> layers, std::string averaging) {
+ScoreMap empty_map(const ParameterFreeSpec& spec, std::vector<int> layers, std::string averaging) {
   ScoreMap map = ScoreMap::sized(std::move(layers), spec.n);
   map.source = Source::theory;
   map.stage = Stage::scaled;
-  const auto n = static_cast<std::size_t>(spec.n);
-  for (std::size_t i = 0; i < n; ++i) {
-    const KeyRange keys = spec.mask.keys(static_cast<std::int64_t>(i), spec.n);
-    for (auto j = static_cast<std::size_t>(keys.first); j < static_cast<std::size_t>(keys.last);
-         ++j) {
-      map.count[i * n + j] = 1;
-      for (std::size_t place = 0; place < scores.size(); ++place) {
-        const auto score = static_cast<float>(scores[place](i, j));
-        if (!std::isfinite(score)) {
-          throw Error(
-              fmt::format("layer {}: the scores are too large for the artefact's 32-bit "
-                          "numbers; use a norm, fewer layers or a smaller --input-norm",
-                          map.layers[place]));
-        }
-        map.scores[(place * n + i) * n + j] = score;
-      }
-    }
-  }
   map.provenance.averaging = std::move(averaging);
   map.provenance.options = spec.options();
   map.provenance.program = std::string("poslens ") + kVersion;
   return map;
+}
+
+// The layer at this place: its scores, and 1 in count where its mask lets a pair through.
+void set_layer(ScoreMap& map, std::size_t place, const Matrix<double>& scores, const Mask& mask) {
+  const auto n = static_cast<std::size_t>(map.n);
+  for (std::size_t i = 0; i < n; ++i) {
+    const KeyRange keys = mask.keys(static_cast<std::int64_t>(i), map.n);
+    for (auto j = static_cast<std::size_t>(keys.first); j < static_cast<std::size_t>(keys.last);
+         j += static_cast<std::size_t>(keys.step)) {
+      map.count[i * n + j] = 1;
+      const auto score = static_cast<float>(scores(i, j));
+      if (!std::isfinite(score)) {
+        throw Error(
+            fmt::format("layer {}: the scores are too large for the artefact's 32-bit "
+                        "numbers; use a norm, fewer layers or a smaller --input-norm",
+                        map.layers[place]));
+      }
+      map.scores[(place * n + i) * n + j] = score;
+    }
+  }
 }
 
 // Fills in what the work took.
@@ -57,18 +58,25 @@ ScoreMap timed(const Work& work) {
 }  // namespace
 
 ScoreMap mean_field_map(const ParameterFreeSpec& spec) {
+  spec.validate();
   return timed([&] {
     std::vector<int> layers(static_cast<std::size_t>(spec.layer_count));
     std::iota(layers.begin(), layers.end(), 0);
-    return to_map(spec, mean_field_scores(spec), std::move(layers),
-                  "expectation in the limit of large dim, by the mean-field recursion");
+    ScoreMap map = empty_map(spec, std::move(layers),
+                             "expectation in the limit of large dim, by the mean-field recursion");
+    mean_field(spec, [&](int layer, const Matrix<double>& scores) {
+      set_layer(map, static_cast<std::size_t>(layer), scores, spec.mask_of(layer));
+    });
+    return map;
   });
 }
 
 ScoreMap closed_form_map(const ParameterFreeSpec& spec) {
   return timed([&] {
-    return to_map(spec, {closed_form_layer2(spec)}, {1},
-                  "expectation in the limit of large dim, in closed form");
+    const Matrix<double> scores = closed_form_layer2(spec);
+    ScoreMap map = empty_map(spec, {1}, "expectation in the limit of large dim, in closed form");
+    set_layer(map, 0, scores, spec.mask_of(1));
+    return map;
   });
 }
 

@@ -18,6 +18,8 @@ bool defined_visible(const Mask& mask, std::int64_t i, std::int64_t j) {
       return i - j >= 0 && i - j < mask.size;
     case Mask::Kind::prefix:
       return j <= i || (i < mask.size && j < mask.size);
+    case Mask::Kind::strided:
+      return j <= i && (i - j) % mask.size == 0;
   }
   return false;
 }
@@ -25,13 +27,13 @@ bool defined_visible(const Mask& mask, std::int64_t i, std::int64_t j) {
 TEST(Mask, RangesMatchTheDefinition) {
   constexpr std::int64_t kTokens = 12;
   for (const char* text : {"causal", "full", "window:1", "window:5", "window:40", "prefix:1",
-                           "prefix:6", "prefix:40"}) {
+                           "prefix:6", "prefix:40", "strided:1", "strided:3", "strided:40"}) {
     const Mask mask = Mask::parse(text);
     for (std::int64_t i = 0; i < kTokens; ++i) {
       const KeyRange range = mask.keys(i, kTokens);
       for (std::int64_t j = 0; j < kTokens; ++j) {
         const bool expected = defined_visible(mask, i, j);
-        EXPECT_EQ(j >= range.first && j < range.last, expected) << text << ' ' << i << ' ' << j;
+        EXPECT_EQ(range.contains(j), expected) << text << ' ' << i << ' ' << j;
         EXPECT_EQ(mask.visible(i, j), expected) << text << ' ' << i << ' ' << j;
       }
     }
@@ -39,14 +41,14 @@ TEST(Mask, RangesMatchTheDefinition) {
 }
 
 TEST(Mask, TextRoundTrips) {
-  for (const char* text : {"causal", "full", "window:128", "prefix:16"}) {
+  for (const char* text : {"causal", "full", "window:128", "prefix:16", "strided:7"}) {
     EXPECT_EQ(Mask::parse(text).text(), text);
   }
 }
 
 TEST(Mask, BadTextIsRefused) {
   for (const char* text : {"", "Causal", "window", "window:", "window:0", "window:-3", "window:3x",
-                           "prefix:1.5", "window:99999999999999999999"}) {
+                           "prefix:1.5", "strided:0", "window:99999999999999999999"}) {
     EXPECT_THROW(Mask::parse(text), UsageError) << text;
   }
 }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -77,6 +78,20 @@ Matrix<double> triangular_rows(Matrix<double> x, bool drop_mean, const Plan& pla
   return coordinates;
 }
 
+// "window:3,causal@1"
+void set_masks(const std::string& text, ParameterFreeSpec& spec) {
+  std::istringstream items(text);
+  for (std::string item; std::getline(items, item, ',');) {
+    const std::size_t at = item.find('@');
+    const Mask mask = Mask::parse(item.substr(0, at));
+    if (at == std::string::npos) {
+      spec.mask = mask;
+    } else {
+      spec.layer_masks[std::stoi(item.substr(at + 1))] = mask;
+    }
+  }
+}
+
 struct Case {
   ParameterFreeSpec spec;
   Engine engine;
@@ -86,7 +101,7 @@ std::string name_of(const Case& test_case) {
   const ParameterFreeSpec& spec = test_case.spec;
   std::string name = to_string(test_case.engine) + "_n" + std::to_string(spec.n) + "_d" +
                      std::to_string(spec.dim) + "_" + to_string(spec.norm) + "_" +
-                     spec.mask.text() + (spec.rope_theta ? "_rope" : "");
+                     spec.mask_text() + (spec.rope_theta ? "_rope" : "");
   for (char& c : name) {
     if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
   }
@@ -99,7 +114,8 @@ std::vector<Case> cases() {
   std::vector<Case> all;
   for (const Engine engine : {Engine::triangular, Engine::dense}) {
     for (const Norm norm : {Norm::l2, Norm::layernorm, Norm::rmsnorm, Norm::none}) {
-      for (const char* mask : {"causal", "window:1", "window:3", "window:7", "full", "prefix:5"}) {
+      for (const char* mask : {"causal", "window:1", "window:3", "window:7", "full", "prefix:5",
+                               "strided:3", "window:3,causal@1"}) {
         for (const bool rope : {false, true}) {
           for (const auto& [n, dim] : {std::pair{23, 32}, std::pair{18, 6}, std::pair{3, 8}}) {
             ParameterFreeSpec spec;
@@ -107,15 +123,15 @@ std::vector<Case> cases() {
             spec.dim = dim;
             spec.layer_count = 3;
             spec.norm = norm;
-            spec.mask = Mask::parse(mask);
-            spec.residual = mask[0] != 'f' && dim != 6;
+            set_masks(mask, spec);
+            spec.residual = mask[0] == 'f' ? 0 : dim == 6 ? 0.5 : 1;
             if (rope) spec.rope_theta = 100;
             if (norm == Norm::layernorm || norm == Norm::rmsnorm) {
               spec.score_scale = dim == 8 ? ScoreScale::inv_dim : ScoreScale::inv_sqrt_dim;
             }
             if (dim == 32) spec.input_norm = 2;
             if (n == 18 || norm == Norm::layernorm) spec.alpha = 0.2;  // a shared direction
-            if (engine == Engine::triangular && (rope || !spec.mask.is_causal())) continue;
+            if (engine == Engine::triangular && (rope || !spec.is_causal())) continue;
             all.push_back({spec, engine});
           }
         }
@@ -132,6 +148,8 @@ std::vector<Case> cases() {
   odd.norm = Norm::l2;
   odd.score_scale = ScoreScale::none;
   all.push_back({odd, Engine::triangular});
+  set_masks("causal,full@0,strided:2@2", odd);  // layers that differ in whether they look ahead
+  all.push_back({odd, Engine::dense});
   return all;
 }
 
@@ -144,8 +162,8 @@ void expect_sums(const Plan& plan, const std::vector<double>& sums, double toler
   for (std::size_t layer = 0; layer < plan.layers; ++layer) {
     for (std::size_t i = 0; i < plan.n; ++i) {
       for (std::size_t j = 0; j < plan.n; ++j) {
-        if (!plan.options.spec.mask.visible(static_cast<std::int64_t>(i),
-                                            static_cast<std::int64_t>(j))) {
+        if (!plan.options.spec.mask_of(static_cast<int>(layer))
+                 .visible(static_cast<std::int64_t>(i), static_cast<std::int64_t>(j))) {
           continue;
         }
         const double found = sums[layer * plan.score_count + plan.score_index(i, j)];
@@ -175,16 +193,19 @@ TEST_P(Engines, EqualTheSimpleLayer) {
         plan.triangular ? triangular_rows(x, spec.norm == Norm::layernorm, plan) : x;
     inputs.insert(inputs.end(), rows.values().begin(), rows.values().end());
     for (std::size_t layer = 0; layer < plan.layers; ++layer) {
-      const SimpleLayer simple = simple_layer(spec, x);
+      const SimpleLayer simple = simple_layer(spec, static_cast<int>(layer), x);
+      const Mask& mask = spec.mask_of(static_cast<int>(layer));
       for (std::size_t i = 0; i < plan.n; ++i) {
-        const KeyRange keys = spec.mask.keys(static_cast<std::int64_t>(i), spec.n);
+        const auto query = static_cast<std::int64_t>(i);
         for (std::size_t j = 0; j < plan.n; ++j) {
           const double score = simple.scores(i, j);
           largest = std::max(largest, std::abs(score));
           scores[layer](i, j) += score;
           squares[layer](i, j) += score * score;
           probs[layer](i, j) += simple.probs(i, j);
-          for (auto k = static_cast<std::size_t>(keys.first); k < j && j < i; ++k) {
+          if (j >= i || !mask.visible(query, static_cast<std::int64_t>(j))) continue;
+          for (std::size_t k = 0; k < j; ++k) {
+            if (!mask.visible(query, static_cast<std::int64_t>(k))) continue;
             recency[layer] += score > simple.scores(i, k);
             unclear[layer] += std::abs(score - simple.scores(i, k)) < 1e-5 * std::abs(score);
           }

@@ -51,7 +51,7 @@ struct SimpleLayer {
 };
 
 // One layer: S = scale R(Y) R(Y)^T, A = softmax(mask(S)), X <- A Y + r X.
-inline SimpleLayer simple_layer(const ParameterFreeSpec& spec, Matrix<double>& x) {
+inline SimpleLayer simple_layer(const ParameterFreeSpec& spec, int number, Matrix<double>& x) {
   const std::size_t n = x.rows(), d = x.columns();
   const Matrix<double> y = simple_norm(x, spec.norm);
   const Matrix<double> q = spec.rope_theta ? simple_rotation(y, *spec.rope_theta) : y;
@@ -60,7 +60,8 @@ inline SimpleLayer simple_layer(const ParameterFreeSpec& spec, Matrix<double>& x
   for (std::size_t i = 0; i < n; ++i) {
     double largest = -1e300, sum = 0;
     const auto visible = [&](std::size_t j) {
-      return spec.mask.visible(static_cast<std::int64_t>(i), static_cast<std::int64_t>(j));
+      return spec.mask_of(number).visible(static_cast<std::int64_t>(i),
+                                          static_cast<std::int64_t>(j));
     };
     for (std::size_t j = 0; j < n; ++j) {
       for (std::size_t k = 0; k < d; ++k) layer.scores(i, j) += spec.scale() * q(i, k) * q(j, k);
@@ -71,7 +72,7 @@ inline SimpleLayer simple_layer(const ParameterFreeSpec& spec, Matrix<double>& x
     }
     for (std::size_t j = 0; j < n; ++j) layer.probs(i, j) /= sum;
     for (std::size_t k = 0; k < d; ++k) {
-      next(i, k) = spec.residual ? x(i, k) : 0;
+      next(i, k) = spec.residual * x(i, k);
       for (std::size_t j = 0; j < n; ++j) next(i, k) += layer.probs(i, j) * y(j, k);
     }
   }

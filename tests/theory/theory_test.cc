@@ -11,7 +11,7 @@
 namespace poslens {
 namespace {
 
-ParameterFreeSpec l2(std::int64_t n, double alpha, bool residual = true) {
+ParameterFreeSpec l2(std::int64_t n, double alpha, double residual = 1) {
   ParameterFreeSpec spec;
   spec.n = n;
   spec.alpha = alpha;
@@ -20,7 +20,7 @@ ParameterFreeSpec l2(std::int64_t n, double alpha, bool residual = true) {
 }
 
 // The closed form's LayerNorm case: inputs of norm sqrt(dim).
-ParameterFreeSpec layernorm(std::int64_t n, double alpha, bool residual, int dim = 64) {
+ParameterFreeSpec layernorm(std::int64_t n, double alpha, double residual, int dim = 64) {
   ParameterFreeSpec spec = l2(n, alpha, residual);
   spec.dim = dim;
   spec.norm = Norm::layernorm;
@@ -39,13 +39,40 @@ TEST(ClosedForm, WorkedExampleOfFigure1) {
   EXPECT_TRUE(std::isnan(scores(0, 1)));
 }
 
+// Appendix A of the paper, as printed there, with and without the residual; i counts from 1.
+TEST(ClosedForm, IsThePapersFormula) {
+  const double e = std::exp(1.0);
+  for (const double alpha : {0.0, 0.2, 0.7}) {
+    const double ea = std::exp(alpha);
+    for (const bool residual : {false, true}) {
+      const auto factors = [&](double i) {
+        const double sum = e + (i - 1) * ea, own = 2 * e + (i - 1) * ea;
+        const double g = residual ? 2 * (2 * alpha * e + ea * (1 + alpha * (2 * i - 3))) / sum
+                                  : (e * alpha + ea * (1 + alpha * (i - 2))) / sum;
+        const double square = residual ? own * own + 2 * own * ea * alpha * (i - 1) +
+                                             std::exp(2 * alpha) * (i - 1) * (1 + (i - 2) * alpha)
+                                       : e * e + 2 * std::exp(1 + alpha) * alpha * (i - 1) +
+                                             std::exp(2 * alpha) * (i - 1) * (1 + alpha * (i - 2));
+        return std::pair(g, std::sqrt(square) / sum);
+      };
+      const Matrix<double> scores = closed_form_layer2(l2(30, alpha, residual ? 1 : 0));
+      for (std::size_t i = 1; i < 30; ++i) {
+        for (std::size_t j = 0; j < i; ++j) {
+          const auto [g, own] = factors(static_cast<double>(i + 1));
+          EXPECT_NEAR(scores(i, j), g / (own * factors(static_cast<double>(j + 1)).second), 1e-13);
+        }
+      }
+    }
+  }
+}
+
 // Values given with the formula: dim 64, alpha 0.5, query 10, keys 1, 2, 5, 9 (from 1).
 TEST(ClosedForm, LayerNormValues) {
   const int keys[] = {1, 2, 5, 9};
   const double expected[2][4] = {{4.35685, 4.39585, 4.50659, 4.64076},
                                  {4.17587, 4.19461, 4.24741, 4.31076}};
   for (const bool residual : {false, true}) {
-    const Matrix<double> scores = closed_form_layer2(layernorm(10, 0.5, residual));
+    const Matrix<double> scores = closed_form_layer2(layernorm(10, 0.5, residual ? 1 : 0));
     for (int k = 0; k < 4; ++k) {
       EXPECT_NEAR(scores(9, static_cast<std::size_t>(keys[k] - 1)), expected[residual][k], 6e-6);
     }
@@ -81,7 +108,7 @@ void expect_mean_field_equals_closed_form(const ParameterFreeSpec& spec) {
 TEST(MeanField, EqualsTheClosedForms) {
   for (const std::int64_t n : {2, 3, 10, 50}) {
     for (const double alpha : {0.0, 0.1, 0.2, 0.5, 0.8, 0.99}) {
-      for (const bool residual : {false, true}) {
+      for (const double residual : {0.0, 0.3, 1.0, 7.0}) {
         expect_mean_field_equals_closed_form(l2(n, alpha, residual));
         for (const int dim : {4, 64, 1024}) {
           expect_mean_field_equals_closed_form(layernorm(n, alpha, residual, dim));
@@ -147,6 +174,32 @@ TEST(MeanField, MasksMeetAtTheirLimits) {
   full.mask = Mask::parse("full");
   prefix.mask = Mask::parse("prefix:9");
   EXPECT_EQ(mean_field_scores(full)[3].values(), mean_field_scores(prefix)[3].values());
+}
+
+// Every K-th token is a text of its own, and one mask a layer is used where it says.
+TEST(MeanField, StridedAndPerLayerMasks) {
+  const auto causal = mean_field_scores(l2(5, 0.1));
+  ParameterFreeSpec spec = l2(13, 0.1);
+  spec.mask = Mask::parse("strided:3");
+  const auto strided = mean_field_scores(spec);
+  for (std::size_t layer = 0; layer < 4; ++layer) {
+    for (std::size_t i = 0; i < 5; ++i) {
+      for (std::size_t j = 0; j <= i; ++j) {
+        EXPECT_NEAR(strided[layer](3 * i, 3 * j), causal[layer](i, j), 1e-14);
+      }
+    }
+  }
+  spec = l2(9, 0.1);
+  ParameterFreeSpec full = spec;
+  full.mask = Mask::parse("full");
+  spec.layer_masks[0] = Mask::parse("full");
+  // The mask of layer 0 acts on the scores of layer 1 and after.
+  EXPECT_EQ(mean_field_scores(spec)[1].values(), mean_field_scores(full)[1].values());
+  EXPECT_NE(mean_field_scores(spec)[2].values(), mean_field_scores(full)[2].values());
+  const ScoreMap map = mean_field_map(spec);
+  EXPECT_FALSE(std::isnan(map.layer(0)(1, 8)));
+  EXPECT_TRUE(std::isnan(map.layer(1)(1, 8)));
+  EXPECT_EQ(map.count[1 * 9 + 8], 1);
 }
 
 // Without a norm the first token doubles in every layer: its own score is X^2 4^layer / sqrt(dim).
