@@ -20,7 +20,7 @@ configure release
 cmake --build --preset release
 
 step "Unit tests"
-ctest --preset release --label-regex unit --output-on-failure
+ctest --preset release --label-regex unit --parallel "$(nproc)" --output-on-failure
 
 step "Format and lint"
 scripts/lint.sh build/release
@@ -28,7 +28,7 @@ scripts/lint.sh build/release
 step "Address and undefined-behaviour sanitizers"
 configure asan
 cmake --build --preset asan
-ctest --preset asan --label-regex unit --output-on-failure
+ctest --preset asan --label-regex unit --parallel "$(nproc)" --output-on-failure
 
 step "Thread sanitizer"
 configure tsan

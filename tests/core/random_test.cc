@@ -32,12 +32,13 @@ TEST(RandomStream, StreamsDiffer) {
 TEST(RandomStream, BelowIsUniform) {
   RandomStream stream(7, 3);
   constexpr int kBins = 10, kDraws = 100000;
+  constexpr double kExpected = double{kDraws} / kBins;
   std::vector<int> counts(kBins);
   for (int i = 0; i < kDraws; ++i) ++counts[stream.below(kBins)];
   double chi_squared = 0;
   for (const int count : counts) {
-    const double difference = count - kDraws / kBins;
-    chi_squared += difference * difference / (kDraws / kBins);
+    const double difference = count - kExpected;
+    chi_squared += difference * difference / kExpected;
   }
   EXPECT_LT(chi_squared, 27.9);  // 0.1 % point for 9 degrees of freedom
 }
