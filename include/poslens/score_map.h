@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -60,6 +61,9 @@ struct ScoreMap {
   std::vector<float> scores_heads;  // [layers, heads, n, n]
   std::vector<double> loss;         // [n-1] next-token cross entropy by position, nats
   std::vector<double> recency;      // [layers] recency probability
+  // Parts of a simulation: the exact sums that the means come from, and which blocks of samples
+  // they cover; only src/simulation reads them.
+  std::map<std::string, std::vector<std::int64_t>> sums;
 
   Provenance provenance;
 

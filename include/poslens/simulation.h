@@ -2,7 +2,10 @@
 // Monte Carlo of the parameter-free Transformer: what happens at finite width, sample by sample.
 
 #include <cstdint>
+#include <filesystem>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "poslens/parameter_free.h"
 #include "poslens/score_map.h"
@@ -11,8 +14,17 @@ namespace poslens {
 
 enum class Engine {
   automatic,   // triangular where it applies, else dense
-  triangular,  // no rotary encoding, causal or window mask: cost does not grow with dim
+  triangular,  // no rotary encoding, no key after its query: cost does not grow with dim
   dense,       // everything
+};
+
+// A part of a run that is done by itself: its blocks of samples are shared out evenly.
+struct Shard {
+  int index = 1;  // 1 .. count
+  int count = 1;
+  // i/N. Throws UsageError naming the text.
+  static Shard parse(const std::string& text);
+  std::string text() const;
 };
 
 struct SimulationOptions {
@@ -20,10 +32,11 @@ struct SimulationOptions {
   std::int64_t samples = 1000;
   std::uint64_t seed = 0;
   Engine engine = Engine::automatic;
-  bool variance = false;    // keep the variance over samples of every score
-  bool probs = false;       // keep mean attention probabilities
-  bool recency = false;     // keep the recency probability of every layer
-  std::int64_t groups = 0;  // > 1: keep means of interleaved groups of samples
+  bool variance = false;       // keep the variance over samples of every score
+  bool probs = false;          // keep mean attention probabilities
+  bool recency = false;        // keep the recency probability of every layer
+  std::int64_t groups = 0;     // > 1: keep means of interleaved groups of samples
+  std::optional<Shard> shard;  // run this part alone, and keep its exact sums in the map
 
   // Throws UsageError naming the option, the value and what is allowed.
   void validate() const;
@@ -36,5 +49,26 @@ Engine parse_engine(const std::string& text);
 
 // Means over samples (source simulation, stage scaled). The same bits for any thread count.
 ScoreMap simulate(const SimulationOptions& options);
+
+// What a run that may be interrupted leaves behind: an artefact of the samples so far, with their
+// exact sums, written now and then. Removing it in the end is the caller's.
+struct Checkpoint {
+  std::filesystem::path file;  // none when empty
+  double interval = 5;         // seconds between two of them, at least
+  bool resume = false;         // go on from the file, where it exists
+};
+
+// The same bits again, interrupted or not. Throws Error naming the file and the option when it is
+// of another run.
+ScoreMap simulate(const SimulationOptions& options, const Checkpoint& checkpoint);
+
+// Joins all shards of a run into what one run gives, bit for bit. options: those of the run,
+// without shard. Throws Error naming the map that is no shard or of another run, and shards that
+// are missing or double.
+struct NamedMap {
+  std::string name;
+  ScoreMap map;
+};
+ScoreMap merge_shards(const SimulationOptions& options, const std::vector<NamedMap>& shards);
 
 }  // namespace poslens

@@ -15,6 +15,8 @@
 namespace poslens {
 namespace {
 
+const std::string kSum = "sum_";
+
 // Takes arrays out of an archive, checking type and shape.
 class ArrayReader {
  public:
@@ -118,6 +120,10 @@ void save(const ScoreMap& map, const std::filesystem::path& path) {
   if (!map.recency.empty()) {
     arrays.push_back(array_ref("recency", {layers}, std::span(map.recency)));
   }
+  for (const auto& [name, values] : map.sums) {
+    arrays.push_back(
+        array_ref(kSum + name, {static_cast<std::int64_t>(values.size())}, std::span(values)));
+  }
   write_npz(path, arrays, {{"meta.json", meta_json(map)}});
 }
 
@@ -157,6 +163,11 @@ ScoreMap load_score_map(const std::filesystem::path& path) {
   if (reader.has("loss")) map.loss = reader.take<double>("loss", ArrayType::f64, {map.n - 1});
   if (reader.has("recency")) {
     map.recency = reader.take<double>("recency", ArrayType::f64, {layers});
+  }
+  for (const auto& [name, array] : contents.arrays) {
+    if (!name.starts_with(kSum)) continue;
+    map.sums[name.substr(kSum.size())] =
+        reader.take<std::int64_t>(name, ArrayType::i64, {reader.shape(name, 1)[0]});
   }
   return map;
 }

@@ -3,69 +3,29 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
+#include <charconv>
+#include <filesystem>
+#include <map>
 #include <numeric>
 #include <optional>
 
 #include "poslens/error.h"
-#include "poslens/progress.h"
 #include "poslens/resources.h"
-#include "poslens/threads.h"
 #include "poslens/version.h"
-#include "simulation/block.h"
-#include "simulation/totals.h"
+#include "simulation/run.h"
 
 namespace poslens {
 namespace {
 
 constexpr std::int64_t kMostSamples = 100'000'000'000;  // see totals.h
 
-// What a worker keeps from block to block: its buffers, and its sums for each group.
-struct Worker {
-  Worker(const Plan& plan, std::size_t groups) : runner(plan), totals(groups, Totals(plan)) {}
-  BlockRunner runner;
-  std::vector<Totals> totals;
-};
-
-// Sums of every group of samples. Blocks are the same whatever the number of threads.
-std::vector<Totals> run_blocks(const Plan& plan) {
-  const std::int64_t samples = plan.options.samples;
-  const std::int64_t groups = std::max<std::int64_t>(1, plan.options.groups);
-  std::vector<BlockSamples> blocks;
-  for (std::int64_t start = 0; start * groups < samples; start += plan.block_samples) {
-    for (std::int64_t group = 0; group < groups; ++group) {
-      const std::int64_t first = group + start * groups;
-      if (first >= samples) break;
-      const std::int64_t left = (samples - first + groups - 1) / groups;
-      blocks.push_back({first, groups, std::min(left, plan.block_samples)});
-    }
-  }
-  Progress progress("simulate", static_cast<double>(samples), "samples");
-  std::vector<std::optional<Worker>> workers(static_cast<std::size_t>(thread_count()));
-  parallel_for(blocks.size(), [&](std::size_t index, int number) {
-    auto& worker = workers[static_cast<std::size_t>(number)];
-    if (!worker) worker.emplace(plan, static_cast<std::size_t>(groups));
-    const BlockSamples& block = blocks[index];
-    worker->totals[static_cast<std::size_t>(block.first % groups)].add(worker->runner.run(block),
-                                                                       block.count);
-    progress.advance(static_cast<double>(block.count));
-  });
-  std::vector<Totals> totals(static_cast<std::size_t>(groups), Totals(plan));
-  for (const auto& worker : workers) {
-    if (!worker) continue;
-    for (std::size_t group = 0; group < totals.size(); ++group) {
-      totals[group].add(worker->totals[group]);
-    }
-  }
-  return totals;
-}
-
-// Pairs (k, j) of visible keys with i > k > j, over all queries i.
-double recency_pairs(const ParameterFreeSpec& spec) {
+// Pairs (k, j) of keys visible in a layer with i > k > j, over all queries i.
+double recency_pairs(const ParameterFreeSpec& spec, int layer) {
   double pairs = 0;
   for (std::int64_t query = 0; query < spec.n; ++query) {
-    const KeyRange keys = spec.mask.keys(query, spec.n);
-    const auto before = static_cast<double>(std::min(keys.last, query) - keys.first);
+    const KeyRange keys = spec.mask_of(layer).keys(query, spec.n);
+    const std::int64_t last = std::min(keys.last, query);
+    const auto before = static_cast<double>((last - keys.first + keys.step - 1) / keys.step);
     pairs += before * (before - 1) / 2;
   }
   return pairs;
@@ -77,29 +37,34 @@ void fill(const Plan& plan, float* out, const Value& value) {
   const ParameterFreeSpec& spec = plan.options.spec;
   for (std::size_t layer = 0; layer < plan.layers; ++layer) {
     for (std::size_t query = 0; query < plan.n; ++query) {
-      const KeyRange keys = spec.mask.keys(static_cast<std::int64_t>(query), spec.n);
+      const KeyRange keys =
+          spec.mask_of(static_cast<int>(layer)).keys(static_cast<std::int64_t>(query), spec.n);
       for (auto key = static_cast<std::size_t>(keys.first);
-           key < static_cast<std::size_t>(keys.last); ++key) {
+           key < static_cast<std::size_t>(keys.last); key += static_cast<std::size_t>(keys.step)) {
         out[(layer * plan.n + query) * plan.n + key] = static_cast<float>(value(layer, query, key));
       }
     }
   }
 }
 
-ScoreMap to_map(const Plan& plan, const std::vector<Totals>& groups) {
+// The means over a part's samples.
+ScoreMap to_map(const Plan& plan, const Part& part) {
   const SimulationOptions& options = plan.options;
   Totals all(plan);
-  for (const Totals& group : groups) all.add(group);
+  for (const Totals& group : part.groups) all.add(group);
   std::vector<int> layers(plan.layers);
   std::iota(layers.begin(), layers.end(), 0);
   ScoreMap map = ScoreMap::sized(std::move(layers), options.spec.n);
   map.source = Source::simulation;
   map.stage = Stage::scaled;
   const std::vector<float> hidden = map.scores;  // NaN everywhere
-  for (std::size_t query = 0; query < plan.n; ++query) {
-    const KeyRange keys = options.spec.mask.keys(static_cast<std::int64_t>(query), options.spec.n);
-    const auto row = map.count.begin() + static_cast<std::ptrdiff_t>(query * plan.n);
-    std::fill(row + keys.first, row + keys.last, options.samples);
+  for (int layer = 0; layer < options.spec.layer_count; ++layer) {
+    for (std::int64_t query = 0; query < options.spec.n; ++query) {
+      const KeyRange keys = options.spec.mask_of(layer).keys(query, options.spec.n);
+      for (std::int64_t key = keys.first; key < keys.last; key += keys.step) {
+        map.count[static_cast<std::size_t>(query * options.spec.n + key)] = all.samples();
+      }
+    }
   }
   fill(plan, map.scores.data(),
        [&](auto layer, auto query, auto key) { return all.score(layer, query, key); });
@@ -115,22 +80,94 @@ ScoreMap to_map(const Plan& plan, const std::vector<Totals>& groups) {
   }
   if (options.groups > 1) {
     map.groups = options.groups;
-    for (const Totals& group : groups) {
+    for (const Totals& group : part.groups) {
       map.scores_groups.insert(map.scores_groups.end(), hidden.begin(), hidden.end());
       fill(plan, map.scores_groups.data() + map.scores_groups.size() - hidden.size(),
            [&](auto layer, auto query, auto key) { return group.score(layer, query, key); });
     }
   }
   if (options.recency) {
-    const double triples = recency_pairs(options.spec) * static_cast<double>(options.samples);
     for (std::size_t layer = 0; layer < plan.layers; ++layer) {
-      map.recency.push_back(static_cast<double>(all.recency(layer)) / triples);
+      const double pairs = recency_pairs(options.spec, static_cast<int>(layer));
+      map.recency.push_back(static_cast<double>(all.recency(layer)) /
+                            (pairs * static_cast<double>(all.samples())));
     }
   }
   return map;
 }
 
+Provenance provenance(const SimulationOptions& options) {
+  Provenance provenance;
+  provenance.options = options.spec.options();
+  auto& list = provenance.options;
+  list.emplace_back("samples", std::to_string(options.samples));
+  if (options.groups > 1) list.emplace_back("groups", std::to_string(options.groups));
+  for (const auto& [name, on] :
+       {std::pair("variance", options.variance), std::pair("probs", options.probs),
+        std::pair("recency", options.recency)}) {
+    if (on) list.emplace_back(name, "on");
+  }
+  if (options.shard) list.emplace_back("shard", options.shard->text());
+  provenance.engine = to_string(choose_engine(options));
+  provenance.seed = options.seed;
+  provenance.program = std::string("poslens ") + kVersion;
+  return provenance;
+}
+
+// A part's means and what they are.
+ScoreMap describe(const Plan& plan, const Part& part) {
+  ScoreMap map = to_map(plan, part);
+  const SimulationOptions& options = plan.options;
+  map.provenance = provenance(options);
+  std::int64_t samples = 0;
+  for (const Totals& group : part.groups) samples += group.samples();
+  map.provenance.averaging = fmt::format("mean over {} samples", samples);
+  if (samples != options.samples) {
+    map.provenance.averaging += fmt::format(", a part of {}", options.samples);
+  }
+  map.provenance.seconds = part.seconds;
+  map.provenance.peak_memory_bytes = peak_memory_bytes();
+  return map;
+}
+
+std::optional<std::string> shard_of(const ScoreMap& map) {
+  for (const auto& [name, value] : map.provenance.options) {
+    if (name == "shard") return value;
+  }
+  return std::nullopt;
+}
+
+Part read_checkpoint(const Plan& plan, const std::filesystem::path& file) {
+  const ScoreMap map = load_score_map(file);
+  try {
+    const Provenance expected = provenance(plan.options);
+    check_same_run(map.provenance, expected);
+    const std::string shard = shard_of(map).value_or("none");
+    const std::string wanted = plan.options.shard ? plan.options.shard->text() : "none";
+    if (shard != wanted) throw Error(fmt::format("expected --shard {}, found {}", wanted, shard));
+    return unpack(plan, map);
+  } catch (const Error& error) {
+    throw Error(file.string() + ": " + error.what());
+  }
+}
+
 }  // namespace
+
+Shard Shard::parse(const std::string& text) {
+  const auto refuse = [&] {
+    return UsageError("--shard " + text + ": expected i/N with 1 <= i <= N <= 1000000");
+  };
+  Shard shard;
+  const char* const end = text.data() + text.size();
+  const auto [slash, error] = std::from_chars(text.data(), end, shard.index);
+  if (error != std::errc() || slash == end || *slash != '/') throw refuse();
+  const auto [rest, error2] = std::from_chars(slash + 1, end, shard.count);
+  if (error2 != std::errc() || rest != end) throw refuse();
+  if (shard.index < 1 || shard.index > shard.count || shard.count > 1'000'000) throw refuse();
+  return shard;
+}
+
+std::string Shard::text() const { return fmt::format("{}/{}", index, count); }
 
 void SimulationOptions::validate() const {
   spec.validate();
@@ -144,27 +181,28 @@ void SimulationOptions::validate() const {
   if (groups != 0 && (groups < 2 || groups > std::min<std::int64_t>(samples, 1024))) {
     refuse("--groups", groups, "2 to 1024, and no more than there are samples");
   }
-  if (recency && recency_pairs(spec) < 1) {
+  for (int layer = 0; recency && layer < spec.layer_count; ++layer) {
+    if (recency_pairs(spec, layer) > 0) continue;
     throw UsageError(
-        fmt::format("--recency: expected a query that sees two keys before it, found none with --n "
-                    "{} --mask {}",
-                    spec.n, spec.mask.text()));
+        fmt::format("--recency: expected a query that sees two keys before it, found none in layer "
+                    "{} with --n {} --mask {}",
+                    layer, spec.n, spec.mask_text()));
   }
   choose_engine(*this);
 }
 
 Engine choose_engine(const SimulationOptions& options) {
   const ParameterFreeSpec& spec = options.spec;
-  const bool triangular = !spec.rope_theta && spec.mask.is_causal();
+  const bool triangular = !spec.rope_theta && spec.is_causal();
   if (options.engine == Engine::automatic) {
     return triangular ? Engine::triangular : Engine::dense;
   }
   if (options.engine == Engine::triangular && !triangular) {
-    throw UsageError(
-        fmt::format("--engine triangular: expected no rotary encoding and a causal or window mask, "
-                    "found {}",
-                    spec.rope_theta ? fmt::format("--rope {}", *spec.rope_theta)
-                                    : "--mask " + spec.mask.text()));
+    throw UsageError(fmt::format(
+        "--engine triangular: expected no rotary encoding and masks that hide later keys, "
+        "found {}",
+        spec.rope_theta ? fmt::format("--rope {}", *spec.rope_theta)
+                        : "--mask " + spec.mask_text()));
   }
   return options.engine;
 }
@@ -188,22 +226,87 @@ std::string to_string(Engine engine) {
   return "dense";
 }
 
-ScoreMap simulate(const SimulationOptions& options) {
+ScoreMap simulate(const SimulationOptions& options) { return simulate(options, {}); }
+
+ScoreMap simulate(const SimulationOptions& options, const Checkpoint& checkpoint) {
   options.validate();
-  const auto start = std::chrono::steady_clock::now();
   const Plan plan(options);
-  ScoreMap map = to_map(plan, run_blocks(plan));
-  Provenance& provenance = map.provenance;
-  provenance.averaging = fmt::format("mean over {} samples", options.samples);
-  provenance.options = options.spec.options();
-  provenance.options.emplace_back("samples", std::to_string(options.samples));
-  if (options.groups > 1) provenance.options.emplace_back("groups", std::to_string(options.groups));
-  provenance.engine = to_string(choose_engine(options));
-  provenance.seed = options.seed;
-  provenance.program = std::string("poslens ") + kVersion;
-  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-  provenance.seconds = elapsed.count();
-  provenance.peak_memory_bytes = peak_memory_bytes();
+  const BlockList list(plan);
+  const Shard shard = options.shard.value_or(Shard());
+  if (shard.count > list.size()) {
+    throw UsageError(
+        fmt::format("--shard {}: {} samples make {} blocks, so expected at most that "
+                    "many shards",
+                    shard.text(), options.samples, list.size()));
+  }
+  Part part(plan);
+  if (checkpoint.resume && std::filesystem::exists(checkpoint.file)) {
+    part = read_checkpoint(plan, checkpoint.file);
+  }
+  std::function<void(const Part&)> save_part;
+  if (!checkpoint.file.empty()) {
+    save_part = [&](const Part& so_far) {
+      ScoreMap map = describe(plan, so_far);
+      map.sums = pack(so_far);
+      save(map, checkpoint.file);
+    };
+  }
+  run_blocks(plan, list.shard(shard), part, save_part, checkpoint.interval);
+  ScoreMap map = describe(plan, part);
+  if (options.shard) map.sums = pack(part);
+  return map;
+}
+
+ScoreMap merge_shards(const SimulationOptions& options, const std::vector<NamedMap>& shards) {
+  const Plan plan(options);
+  const BlockList list(plan);
+  std::map<int, std::string> found;  // index -> name
+  std::optional<Shard> like;
+  Part all(plan);
+  std::int64_t memory = 0;
+  for (const auto& [name, map] : shards) {
+    try {
+      const auto text = shard_of(map);
+      if (!text || map.sums.empty()) {
+        throw Error("expected a shard of a simulation, which `poslens simulate --shard` writes");
+      }
+      check_same_run(map.provenance, provenance(options));
+      const Shard shard = Shard::parse(*text);
+      if (!like) like = shard;
+      if (shard.count != like->count) {
+        throw Error(fmt::format("expected one of {} shards, as {} is, found shard {}", like->count,
+                                shards.front().name, shard.text()));
+      }
+      const auto [twin, is_new] = found.emplace(shard.index, name);
+      if (!is_new) {
+        throw Error(fmt::format("shard {} is given twice, also as {}", shard.text(), twin->second));
+      }
+      const Part part = unpack(plan, map);
+      const BlockRange range = list.shard(shard);
+      const std::vector<BlockRange> done = part.blocks.ranges();
+      if (done.size() != 1 || done[0].first != range.first || done[0].last != range.last) {
+        throw Error(fmt::format("shard {} is not complete; finish it with --resume", shard.text()));
+      }
+      for (std::size_t group = 0; group < all.groups.size(); ++group) {
+        all.groups[group].add(part.groups[group]);
+      }
+      all.blocks.add(range);
+      all.seconds += part.seconds;
+      memory = std::max(memory, map.provenance.peak_memory_bytes);
+    } catch (const Error& error) {
+      throw Error(name + ": " + error.what());
+    }
+  }
+  std::string missing;
+  for (int index = 1; like && index <= like->count; ++index) {
+    if (!found.contains(index)) missing += fmt::format(" {}/{}", index, like->count);
+  }
+  if (!like || !missing.empty()) {
+    throw Error(like ? "expected every shard, but these are missing:" + missing
+                     : "expected shards to merge, found none");
+  }
+  ScoreMap map = describe(plan, all);
+  map.provenance.peak_memory_bytes = memory;
   return map;
 }
 

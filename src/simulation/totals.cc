@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "poslens/error.h"
@@ -29,12 +30,13 @@ Totals::Totals(const Plan& plan) : plan_(&plan), recency_(plan.layers) {
 void Totals::add(const std::vector<double>& sums, const std::vector<double>& bounds,
                  std::vector<std::int64_t>& totals) const {
   if (totals.empty()) return;
+  const ParameterFreeSpec& spec = plan_->options.spec;
   for (std::size_t layer = 0; layer < plan_->layers; ++layer) {
     const double quanta = kQuanta / bounds[layer];
     for (std::size_t query = 0; query < plan_->n; ++query) {
       const KeyRange keys =
-          plan_->options.spec.mask.keys(static_cast<std::int64_t>(query), plan_->options.spec.n);
-      for (std::int64_t key = keys.first; key < keys.last; ++key) {
+          spec.mask_of(static_cast<int>(layer)).keys(static_cast<std::int64_t>(query), spec.n);
+      for (std::int64_t key = keys.first; key < keys.last; key += keys.step) {
         const std::size_t at = index(layer, query, static_cast<std::size_t>(key));
         if (!std::isfinite(sums[at])) {
           throw Error(
@@ -55,32 +57,35 @@ void Totals::add(const BlockSums& sums, std::int64_t samples) {
   for (std::size_t layer = 0; layer < plan_->layers; ++layer) {
     recency_[layer] += sums.recency[layer];
   }
-  samples_ += samples;
+  samples_[0] += samples;
 }
 
 void Totals::add(const Totals& other) {
-  const auto join = [](std::vector<std::int64_t>& to, const std::vector<std::int64_t>& from) {
+  for (const Sum& sum : sums()) {
+    std::vector<std::int64_t>& to = this->*sum.values;
+    const std::vector<std::int64_t>& from = other.*sum.values;
     for (std::size_t i = 0; i < to.size(); ++i) to[i] += from[i];
-  };
-  join(scores_, other.scores_);
-  join(squares_, other.squares_);
-  join(probs_, other.probs_);
-  join(recency_, other.recency_);
-  samples_ += other.samples_;
+  }
+}
+
+void Totals::clear() {
+  for (const Sum& sum : sums()) {
+    std::fill((this->*sum.values).begin(), (this->*sum.values).end(), 0);
+  }
 }
 
 double Totals::score(std::size_t layer, std::size_t query, std::size_t key) const {
   const auto sum = static_cast<double>(scores_[index(layer, query, key)]);
-  return sum * (score_bounds_[layer] / kQuanta) / static_cast<double>(samples_);
+  return sum * (score_bounds_[layer] / kQuanta) / static_cast<double>(samples());
 }
 
 double Totals::probability(std::size_t layer, std::size_t query, std::size_t key) const {
   return static_cast<double>(probs_[index(layer, query, key)]) / kQuanta /
-         static_cast<double>(samples_);
+         static_cast<double>(samples());
 }
 
 double Totals::variance(std::size_t layer, std::size_t query, std::size_t key) const {
-  const auto count = static_cast<double>(samples_);
+  const auto count = static_cast<double>(samples());
   const double mean = score(layer, query, key);
   const double squares =
       static_cast<double>(squares_[index(layer, query, key)]) * (square_bounds_[layer] / kQuanta);

@@ -5,6 +5,7 @@
 // The rounding changes a mean by less than 2^-25 / (samples per block) of that score; 2^37 samples
 // fit.
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -20,13 +21,27 @@ class Totals {
   // Throws Error when a sum is not finite: the layer's scores have left 32-bit floats.
   void add(const BlockSums& sums, std::int64_t samples);
   void add(const Totals& other);
+  void clear();
 
-  std::int64_t samples() const { return samples_; }
+  std::int64_t samples() const { return samples_[0]; }
   // Means over samples of a visible pair; the variance is the unbiased one.
   double score(std::size_t layer, std::size_t query, std::size_t key) const;
   double probability(std::size_t layer, std::size_t query, std::size_t key) const;
   double variance(std::size_t layer, std::size_t query, std::size_t key) const;
   std::int64_t recency(std::size_t layer) const { return recency_[layer]; }
+
+  // Every sum there is, and its name in files: what shards and interrupted runs carry on.
+  struct Sum {
+    const char* name;
+    std::vector<std::int64_t> Totals::*values;
+  };
+  static constexpr std::array<Sum, 5> sums() {
+    return {{{"samples", &Totals::samples_},
+             {"scores", &Totals::scores_},
+             {"squares", &Totals::squares_},
+             {"probs", &Totals::probs_},
+             {"recency", &Totals::recency_}}};
+  }
 
  private:
   void add(const std::vector<double>& sums, const std::vector<double>& bounds,
@@ -36,7 +51,7 @@ class Totals {
   }
 
   const Plan* plan_;
-  std::int64_t samples_ = 0;
+  std::vector<std::int64_t> samples_ = {0};
   std::vector<double> score_bounds_, square_bounds_, prob_bounds_;  // [layers]
   std::vector<std::int64_t> scores_, squares_, probs_;              // [layers, score_count]
   std::vector<std::int64_t> recency_;                               // [layers]

@@ -1,0 +1,70 @@
+#include "simulation/run.h"
+
+#include <algorithm>
+#include <chrono>
+#include <mutex>
+#include <optional>
+
+#include "poslens/progress.h"
+#include "poslens/threads.h"
+
+namespace poslens {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// What a worker keeps from block to block.
+struct Worker {
+  explicit Worker(const Plan& plan) : runner(plan), block_totals(plan) {}
+  BlockRunner runner;
+  Totals block_totals;
+};
+
+}  // namespace
+
+void run_blocks(const Plan& plan, const BlockRange& range, Part& part,
+                const std::function<void(const Part& part)>& save, double interval) {
+  const BlockList list(plan);
+  const std::vector<BlockRange> missing = part.blocks.missing(range);
+  std::int64_t count = 0;
+  for (const BlockRange& gap : missing) count += gap.last - gap.first;
+  const auto block_number = [&](std::int64_t index) {
+    auto gap = missing.begin();
+    for (; index >= gap->last - gap->first; ++gap) index -= gap->last - gap->first;
+    return gap->first + index;
+  };
+  const double share = static_cast<double>(count) / static_cast<double>(list.size());
+  Progress progress("simulate", share * static_cast<double>(plan.options.samples), "samples");
+
+  std::mutex mutex;  // of part and of what follows
+  Clock::time_point start = Clock::now();
+  const double seconds_before = part.seconds;
+  double next_save = interval;
+  std::vector<std::optional<Worker>> workers(static_cast<std::size_t>(thread_count()));
+  parallel_for(static_cast<std::size_t>(count), [&](std::size_t index, int number) {
+    auto& worker = workers[static_cast<std::size_t>(number)];
+    if (!worker) worker.emplace(plan);
+    const std::int64_t block = block_number(static_cast<std::int64_t>(index));
+    const BlockSamples samples = list.at(block);
+    worker->block_totals.clear();
+    worker->block_totals.add(worker->runner.run(samples), samples.count);
+    progress.advance(static_cast<double>(samples.count));
+
+    const std::scoped_lock lock(mutex);
+    part.groups[static_cast<std::size_t>(samples.first % samples.stride)].add(worker->block_totals);
+    part.blocks.add({block, block + 1});
+    const double now = seconds_since(start);
+    if (!save || now < next_save) return;
+    part.seconds = seconds_before + now;
+    save(part);
+    const double after = seconds_since(start);
+    next_save = after + std::max(interval, 50 * (after - now));
+  });
+  part.seconds = seconds_before + seconds_since(start);
+}
+
+}  // namespace poslens
