@@ -16,7 +16,8 @@ void set_thread_count(int count);
 // Calls body(index, worker) for every index below count, in any order; worker is below
 // thread_count() and no two calls with the same worker overlap. Indices are handed out in
 // ascending order. Inside the body, libraries that thread themselves (oneDNN) run single-threaded.
-// The first exception ends the loop early and is rethrown here.
+// An exception ends the loop early; that of the lowest index is rethrown here, so that the same
+// fault gives the same message for any thread count.
 void parallel_for(std::size_t count,
                   const std::function<void(std::size_t index, int worker)>& body);
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <limits>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -42,7 +43,10 @@ class Loop {
         body_(index, worker);
       } catch (...) {
         const std::scoped_lock lock(mutex_);
-        if (!error_) error_ = std::current_exception();
+        if (index < failed_index_) {
+          failed_index_ = index;
+          error_ = std::current_exception();
+        }
         failed_ = true;
       }
     }
@@ -58,6 +62,7 @@ class Loop {
   std::atomic<std::size_t> next_ = 0;
   std::atomic<bool> failed_ = false;
   std::mutex mutex_;
+  std::size_t failed_index_ = std::numeric_limits<std::size_t>::max();
   std::exception_ptr error_;
 };
 

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 #include "poslens/error.h"
@@ -39,6 +41,22 @@ TEST_P(Threads, RethrowsTheBodysException) {
                               if (index == 13) throw std::runtime_error("thirteen");
                             }),
                std::runtime_error);
+}
+
+TEST_P(Threads, RethrowsTheLowestIndexsException) {
+  for (int attempt = 0; attempt < 20; ++attempt) {
+    std::size_t thrown = 1000;
+    try {
+      parallel_for(8, [](std::size_t index, int) {
+        // The lower the index, the later it fails.
+        std::this_thread::sleep_for(std::chrono::microseconds(50 * (8 - index)));
+        throw index;
+      });
+    } catch (const std::size_t index) {
+      thrown = index;
+    }
+    EXPECT_EQ(thrown, 0u);
+  }
 }
 
 TEST_P(Threads, NothingToDo) {
