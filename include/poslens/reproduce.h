@@ -1,18 +1,19 @@
 #pragma once
-// Figures of arXiv 2509.21042 made again by theory and simulation, and compared with the values
-// that were published.
+// Figures and tables of arXiv 2509.21042 (its first version, and the recency probabilities of its
+// later ones) made again by theory and simulation, and compared with the values that were published
+// or, where there are none, with the mean field; and its claims, checked on a grid.
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace poslens {
 
 struct ReproduceOptions {
-  std::vector<std::string> targets;  // fig1, fig2, ...; see reproduce_targets()
-  std::int64_t samples = 100000;     // of each simulation; the paper's number
+  std::vector<std::string> targets;     // fig1, fig2, ...; see reproduce_targets()
+  std::optional<std::int64_t> samples;  // of each simulation; the target's own number when empty
   std::uint64_t seed = 0;
   std::filesystem::path folder;
   bool force = false;        // write into a folder that is not empty
@@ -22,24 +23,53 @@ struct ReproduceOptions {
   void validate() const;
 };
 
+enum class Quantity { scores, recency };  // mean scores, or the recency probability
+std::string to_string(Quantity quantity);
+
 // One panel of a figure, made by one route.
 struct Comparison {
   std::string figure;
   std::string panel;
-  std::string route;  // closed form, mean field or simulation
-  std::int64_t pairs = 0;
-  double largest_deviation = 0;  // over all published pairs; infinite when one is missing
+  Quantity quantity = Quantity::scores;
+  std::string route;      // closed form, mean field or simulation
+  std::string reference;  // published, mean field or exact; empty: nothing to compare with
+  std::int64_t values = 0;
+  double value = 0;              // the recency probability; NaN for scores
+  double largest_deviation = 0;  // over all values; infinite when one is missing
   double tolerance = 0;
-  double standard_error = 0;  // the largest of a simulated mean; NaN for theory
+  // Of a simulated mean: the largest in the panel; of a recency probability: at most. NaN for
+  // theory.
+  double standard_error = 0;
 
-  bool ok() const { return largest_deviation <= tolerance; }
+  bool ok() const { return reference.empty() || largest_deviation <= tolerance; }
 };
 
-// Name and title of everything that can be made.
-std::vector<std::pair<std::string, std::string>> reproduce_targets();
+// A claim of the paper and where it holds.
+struct Claim {
+  std::string statement;
+  std::string grid;    // of n and alpha
+  bool holds = false;  // everywhere on the grid
+  std::string where;   // in words: where it fails, and what was found
+};
 
-// Makes the targets, in the order given: artefacts, figures and comparisons.csv go into
-// options.folder, which is made. The caller decides what a comparison that is not ok() means.
-std::vector<Comparison> reproduce(const ReproduceOptions& options);
+struct Reproduction {
+  std::vector<Comparison> comparisons;
+  std::vector<Claim> claims;
+};
+
+struct ReproduceTarget {
+  std::string name;
+  std::string title;
+  std::int64_t samples = 0;  // of each simulation; 0: there is none
+  double seconds = 0;        // with so many samples, about, on two cores
+};
+
+// Everything that can be made.
+std::vector<ReproduceTarget> reproduce_targets();
+
+// Makes the targets, in the order given: artefacts, figures, comparisons.csv and, for the target
+// theory, claims.csv go into options.folder, which is made. The caller decides what a comparison
+// that is not ok() means; a claim that does not hold everywhere is a result.
+Reproduction reproduce(const ReproduceOptions& options);
 
 }  // namespace poslens

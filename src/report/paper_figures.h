@@ -1,6 +1,8 @@
 #pragma once
 // The paper's figures of mean scores, as data: a further one is a further entry of the table.
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,15 +17,21 @@ struct PaperRow {
   std::string name;   // as in the published values and in file names: alpha=0.2
   std::string title;  // as printed
   ParameterFreeSpec spec;
+  // Of the colours; each panel's 1 % and 99 % quantiles when empty.
+  std::optional<std::pair<double, double>> range;
 };
 
 struct PaperFigure {
   std::string name;   // fig2
   std::string title;  // of the picture
   std::vector<PaperRow> rows;
-  std::pair<double, double> range;   // of the colours
+  bool drawn = true;                 // else a table
   bool diagonal_normalised = false;  // every row once more below, diagonal-normalised
-  std::string_view published;        // CSV; empty: nothing to compare with
+  std::string_view published;        // mean scores, CSV; empty: nothing to compare with
+  bool recency = false;              // with the recency probability of every panel
+  std::string_view published_recency;
+  std::int64_t samples = 100000;  // of each simulation, unless told otherwise
+  double seconds = 1;             // with so many samples, about, on two cores
 };
 
 const std::vector<PaperFigure>& paper_figures();

@@ -13,6 +13,7 @@ namespace poslens {
 namespace {
 
 constexpr std::string_view kHeading = "panel,query,key,score";
+constexpr std::string_view kRecencyHeading = "panel,recency";
 
 std::string_view take_until(std::string_view& text, char separator) {
   const std::size_t end = std::min(text.find(separator), text.size());
@@ -54,6 +55,27 @@ std::vector<PublishedPanel> parse_published(std::string_view csv, const std::str
     }
   }
   return panels;
+}
+
+std::vector<PublishedRecency> parse_published_recency(std::string_view csv,
+                                                      const std::string& origin) {
+  if (take_until(csv, '\n') != kRecencyHeading) {
+    throw Error(fmt::format("{}: line 1: expected '{}'", origin, kRecencyHeading));
+  }
+  std::vector<PublishedRecency> values;
+  for (int number = 2; !csv.empty(); ++number) {
+    const std::string_view line = take_until(csv, '\n');
+    std::string_view rest = line;
+    PublishedRecency value;
+    value.panel = take_until(rest, ',');
+    if (value.panel.empty() || !parse(rest, value.recency) ||
+        !(value.recency >= 0 && value.recency <= 1)) {
+      throw Error(
+          fmt::format("{}: line {}: expected panel,recency, found '{}'", origin, number, line));
+    }
+    values.push_back(std::move(value));
+  }
+  return values;
 }
 
 const PublishedPanel& find_panel(const std::vector<PublishedPanel>& panels, std::string_view name) {

@@ -21,9 +21,19 @@ struct PublishedPanel {
   std::vector<PublishedScore> scores;
 };
 
+// A recency probability and its panel.
+struct PublishedRecency {
+  std::string panel;
+  double recency = 0;
+};
+
 // Reads "panel,query,key,score" lines under such a heading; see data/published. Panels come in the
 // order of the file. Throws Error naming `origin` and the line that is wrong.
 std::vector<PublishedPanel> parse_published(std::string_view csv, const std::string& origin);
+
+// Reads "panel,recency" lines likewise; a recency probability lies in [0, 1].
+std::vector<PublishedRecency> parse_published_recency(std::string_view csv,
+                                                      const std::string& origin);
 
 // The panel of that name. Throws Error when there is none.
 const PublishedPanel& find_panel(const std::vector<PublishedPanel>& panels, std::string_view name);

@@ -40,8 +40,11 @@ Matrix<double> causal_attention(const Matrix<double>& scores) {
 Comparison compare(const std::string& route, const Matrix<float>& scores) {
   return {.figure = "fig1",
           .panel = kPrinted.name,
+          .quantity = Quantity::scores,
           .route = route,
-          .pairs = std::ssize(kPrinted.scores),
+          .reference = "published",
+          .values = std::ssize(kPrinted.scores),
+          .value = std::numeric_limits<double>::quiet_NaN(),
           .largest_deviation = largest_deviation(kPrinted, scores.view()),
           .tolerance = kTolerance,
           .standard_error = std::numeric_limits<double>::quiet_NaN()};

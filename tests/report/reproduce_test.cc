@@ -1,16 +1,21 @@
 #include "poslens/reproduce.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <limits>
+#include <sstream>
 
 #include "poslens/error.h"
+#include "poslens/simulation.h"
 #include "poslens/theory.h"
 #include "report/comparison.h"
 #include "report/paper_figures.h"
 #include "report/published.h"
+#include "report/reproduce_claims.h"
 #include "support/temporary_folder.h"
 
 namespace poslens {
@@ -61,6 +66,22 @@ TEST(LargestDeviation, IsInfiniteWhereTheMapHasNoNumber) {
   EXPECT_TRUE(std::isinf(largest_deviation({"a", {{0, 0, 0}}}, map.view())));
 }
 
+TEST(PublishedRecency, IsReadAndABadLineIsNamed) {
+  const auto values = parse_published_recency("panel,recency\na,0.5\nb,1\n", "");
+  ASSERT_EQ(values.size(), 2U);
+  EXPECT_EQ(values[1].panel, "b");
+  EXPECT_EQ(values[0].recency, 0.5);
+  for (const char* line : {"b", "b,x", "b,-0.1", "b,1.1", "b,nan", ",0.5"}) {
+    try {
+      parse_published_recency(std::string("panel,recency\na,0.5\n") + line, "some.csv");
+      ADD_FAILURE() << line;
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr("some.csv: line 3"));
+    }
+  }
+  EXPECT_THROW(parse_published_recency("panel\n", "some.csv"), Error);
+}
+
 TEST(PaperFigures, CarryAllPublishedPairs) {
   for (const auto& [name, count] : {std::pair("fig2", 8U), std::pair("fig4", 4U)}) {
     const auto panels = parse_published(figure(name).published, name);
@@ -69,25 +90,41 @@ TEST(PaperFigures, CarryAllPublishedPairs) {
   }
 }
 
+// Each of the 32 published recency probabilities belongs to a panel of the table.
+TEST(PaperFigures, CarryAllPublishedRecencyProbabilities) {
+  const PaperFigure& table = figure("rp-table");
+  std::vector<std::string> panels;
+  for (const PaperRow& row : table.rows) {
+    for (int layer = 0; layer < 4; ++layer) panels.push_back(panel_name(row, layer));
+  }
+  const auto published = parse_published_recency(table.published_recency, table.name);
+  EXPECT_EQ(published.size(), 32U);
+  for (const PublishedRecency& value : published) {
+    EXPECT_THAT(panels, testing::Contains(value.panel));
+  }
+}
+
 TEST(Compare, MeanFieldIsNearEveryPublishedPanel) {
+  int panels = 0;
   for (const PaperFigure& paper : paper_figures()) {
     for (const PaperRow& row : paper.rows) {
-      const auto comparisons = compare(paper, row, mean_field_map(row.spec));
-      ASSERT_EQ(comparisons.size(), 4U);
-      for (const Comparison& comparison : comparisons) {
+      for (const Comparison& comparison :
+           compare_with_published(paper, row, mean_field_map(row.spec))) {
         EXPECT_TRUE(comparison.ok())
             << comparison.figure << " " << comparison.panel << ": " << comparison.largest_deviation;
         EXPECT_EQ(comparison.tolerance, 0.04);
+        ++panels;
       }
     }
   }
+  EXPECT_EQ(panels, 12);
 }
 
 TEST(Compare, APerturbedPanelFailsAndNoOther) {
   const PaperFigure& paper = figure("fig2");
   ScoreMap map = mean_field_map(paper.rows[0].spec);
   map.scores[static_cast<std::size_t>((2 * 50 + 49) * 50)] += 0.06F;  // layer 2, query 49, key 0
-  const auto comparisons = compare(paper, paper.rows[0], map);
+  const auto comparisons = compare_with_published(paper, paper.rows[0], map);
   for (std::size_t layer = 0; layer < 4; ++layer) EXPECT_EQ(comparisons[layer].ok(), layer != 2);
 }
 
@@ -95,10 +132,11 @@ TEST(Compare, AWrongModelFails) {
   const PaperFigure& paper = figure("fig2");
   ParameterFreeSpec spec = paper.rows[1].spec;
   spec.residual = false;
-  EXPECT_FALSE(all_ok(compare(paper, paper.rows[1], mean_field_map(spec))));
-  EXPECT_FALSE(all_ok(compare(paper, paper.rows[1], mean_field_map(paper.rows[0].spec))));
+  EXPECT_FALSE(all_ok(compare_with_published(paper, paper.rows[1], mean_field_map(spec))));
   EXPECT_FALSE(
-      all_ok(compare(figure("fig4"), figure("fig4").rows[0], mean_field_map(paper.rows[0].spec))))
+      all_ok(compare_with_published(paper, paper.rows[1], mean_field_map(paper.rows[0].spec))));
+  EXPECT_FALSE(all_ok(compare_with_published(figure("fig4"), figure("fig4").rows[0],
+                                             mean_field_map(paper.rows[0].spec))))
       << "RoPE left out";
 }
 
@@ -108,9 +146,132 @@ TEST(Compare, ASimulationIsHeldToItsOwnToleranceAndStandardError) {
   map.source = Source::simulation;
   map.variance.assign(map.scores.size(), 0.25F);
   for (std::int64_t& count : map.count) count = count == 0 ? 0 : 2500;
-  for (const Comparison& comparison : compare(paper, paper.rows[0], map)) {
+  for (const Comparison& comparison : compare_with_published(paper, paper.rows[0], map)) {
     EXPECT_EQ(comparison.tolerance, 0.008);
     EXPECT_DOUBLE_EQ(comparison.standard_error, 0.01);
+  }
+}
+
+ScoreMap few_samples(const PaperFigure& paper, const ParameterFreeSpec& spec,
+                     std::int64_t samples) {
+  SimulationOptions options;
+  options.spec = spec;
+  options.samples = samples;
+  options.variance = true;
+  options.recency = paper.recency;
+  return simulate(options);
+}
+
+TEST(Compare, EveryRowWithoutPublishedScoresIsNearTheMeanField) {
+  for (const PaperFigure& paper : paper_figures()) {
+    if (!paper.published.empty() || !paper.drawn) continue;
+    for (const PaperRow& row : paper.rows) {
+      const ScoreMap map = few_samples(paper, row.spec, row.spec.rope_theta ? 200 : 2000);
+      const auto comparisons = compare_with_mean_field(paper, row, map, mean_field_map(row.spec));
+      ASSERT_EQ(comparisons.size(), 4U);
+      for (const Comparison& comparison : comparisons) {
+        EXPECT_TRUE(comparison.ok())
+            << comparison.figure << " " << comparison.panel << ": " << comparison.largest_deviation
+            << " > " << comparison.tolerance;
+        EXPECT_EQ(comparison.values, row.spec.mask.kind == Mask::Kind::full
+                                         ? row.spec.n * row.spec.n
+                                         : row.spec.n * (row.spec.n + 1) / 2);
+        EXPECT_GT(comparison.standard_error, 0);
+      }
+    }
+  }
+}
+
+// What each figure is about must matter to its check.
+TEST(Compare, AWrongSimulationIsFarFromTheMeanField) {
+  const auto passes = [](const char* name, std::size_t row, const auto& change) {
+    const PaperFigure& paper = figure(name);
+    ParameterFreeSpec spec = paper.rows[row].spec;
+    change(spec);
+    const ScoreMap map = few_samples(paper, spec, 200);
+    return all_ok(
+        compare_with_mean_field(paper, paper.rows[row], map, mean_field_map(paper.rows[row].spec)));
+  };
+  EXPECT_TRUE(passes("fig6", 0, [](ParameterFreeSpec&) {}));
+  EXPECT_FALSE(passes("fig6", 0, [](ParameterFreeSpec& spec) { spec.alpha = 0.6; }));
+  EXPECT_FALSE(passes("fig6", 0, [](ParameterFreeSpec& spec) { spec.residual = false; }));
+  EXPECT_FALSE(passes(
+      "fig7", 3, [](ParameterFreeSpec& spec) { spec.score_scale = ScoreScale::inv_sqrt_dim; }));
+  EXPECT_FALSE(passes("fig7", 3, [](ParameterFreeSpec& spec) { spec.input_norm = 8; }));
+  EXPECT_FALSE(passes("fig9", 0, [](ParameterFreeSpec& spec) { spec.rope_theta.reset(); }));
+  EXPECT_FALSE(passes("fig10", 0, [](ParameterFreeSpec& spec) { spec.mask = Mask{}; }));
+  EXPECT_FALSE(passes("rp-fig1", 0, [](ParameterFreeSpec& spec) { spec.norm = Norm::l2; }));
+}
+
+// E.g. LayerNorm with scores scaled by 1/sqrt(64): a token's score with itself is 8.
+TEST(Compare, TheToleranceOfFiniteWidthFollowsTheScoreOfATokenWithItself) {
+  const ParameterFreeSpec& wide = figure("fig7").rows[0].spec;
+  EXPECT_DOUBLE_EQ(finite_width_tolerance(wide, 0), 8.0 / 64);
+  EXPECT_DOUBLE_EQ(finite_width_tolerance(wide, 3), 8.0 / 8);
+  const ParameterFreeSpec& unit = figure("fig6").rows[0].spec;
+  EXPECT_DOUBLE_EQ(finite_width_tolerance(unit, 0), 1.0 / 64);
+  EXPECT_DOUBLE_EQ(finite_width_tolerance(unit, 1), 1.0 / 8);
+  const ParameterFreeSpec& no_norm = figure("rp-fig1").rows[0].spec;
+  EXPECT_DOUBLE_EQ(finite_width_tolerance(no_norm, 1), 0.25 / 4);
+}
+
+TEST(Compare, TheToleranceOfARecencyProbabilityWidensForFewerSamples) {
+  for (const double published : {0.0001, 0.5, 0.9079}) {
+    EXPECT_DOUBLE_EQ(recency_tolerance(published, 10'000'000), 0.0006);
+    EXPECT_DOUBLE_EQ(recency_tolerance(published, 100'000'000), 0.0006);
+  }
+  EXPECT_NEAR(recency_tolerance(0.5, 10'000) - 0.0006, 4 * 0.5 / 100, 2e-5);
+  EXPECT_NEAR(recency_tolerance(0.02, 10'000) - 0.0006, 4 * 0.14 / 100, 2e-5);
+}
+
+TEST(Compare, RecencyProbabilitiesAreHeldToWhatIsKnown) {
+  const PaperFigure& paper = figure("rp-fig1");
+  for (const PaperRow& row : paper.rows) {
+    for (const Comparison& comparison :
+         compare_recency(paper, row, few_samples(paper, row.spec, 20000))) {
+      EXPECT_TRUE(comparison.ok()) << comparison.panel << ": " << comparison.value;
+      EXPECT_EQ(comparison.reference, "published");
+      EXPECT_LE(comparison.standard_error, 0.5 / std::sqrt(20000));
+    }
+  }
+  // Published for two widths; the first layer's is known for all.
+  const PaperFigure& wide = figure("rp-fig2");
+  const auto comparisons =
+      compare_recency(wide, wide.rows[2], few_samples(wide, wide.rows[2].spec, 2000));
+  EXPECT_EQ(comparisons[0].reference, "exact");
+  EXPECT_TRUE(comparisons[0].ok()) << comparisons[0].value;
+  EXPECT_EQ(comparisons[1].reference, "");
+}
+
+TEST(Compare, AWrongRecencyProbabilityFails) {
+  const PaperFigure& paper = figure("rp-fig1");
+  const PaperRow& row = paper.rows[2];
+  ParameterFreeSpec spec = row.spec;
+  spec.residual = true;
+  EXPECT_FALSE(all_ok(compare_recency(paper, row, few_samples(paper, spec, 20000))));
+  ScoreMap map = mean_field_map(row.spec);
+  for (std::int64_t& count : map.count) count *= 10'000'000;
+  map.recency = {0.5, 0.6382, 0.8002 + 0.0007, 0.9079 - 0.0005};
+  const auto comparisons = compare_recency(paper, row, map);
+  for (std::size_t layer = 0; layer < 4; ++layer) EXPECT_EQ(comparisons[layer].ok(), layer != 2);
+}
+
+TEST(Claims, SayWhereTheyHold) {
+  EXPECT_EQ(where_claim_holds({{0, 0}, {0.5, 0}}), "holds everywhere");
+  EXPECT_EQ(where_claim_holds({{0, 2}, {0.5, 0}, {0.9, 7}}),
+            "fails for alpha 0 (n >= 2), alpha 0.9 (n >= 7)");
+}
+
+TEST(Claims, HoldAsThePaperSays) {
+  const std::vector<Claim> claims = check_claims();
+  ASSERT_EQ(claims.size(), 6U);
+  for (const Claim& claim : claims) {
+    const bool saturation = claim.statement.find("saturates") != std::string::npos;
+    EXPECT_EQ(claim.holds, !saturation) << claim.statement << ": " << claim.where;
+    // The paper says so for alpha > 0 alone.
+    if (saturation) {
+      EXPECT_THAT(claim.where, testing::StartsWith("fails for alpha 0 (n >= 2);"));
+    }
   }
 }
 
@@ -119,10 +280,10 @@ TEST(Reproduce, TheWorkedExampleAgreesWithTheDigitsInThePaper) {
   ReproduceOptions options;
   options.targets = {"fig1"};
   options.folder = folder.path() / "out";
-  const auto comparisons = reproduce(options);
+  const auto comparisons = reproduce(options).comparisons;
   ASSERT_EQ(comparisons.size(), 2U);
   for (const Comparison& comparison : comparisons) {
-    EXPECT_EQ(comparison.pairs, 3);
+    EXPECT_EQ(comparison.values, 3);
     // 0.15081773 against the printed 0.150: the digits were cut.
     EXPECT_NEAR(comparison.largest_deviation, 0.00081773, 1e-7);
     EXPECT_TRUE(comparison.ok());
@@ -133,6 +294,47 @@ TEST(Reproduce, TheWorkedExampleAgreesWithTheDigitsInThePaper) {
   EXPECT_THROW(reproduce(options), Error) << "the folder is not empty";
   options.force = true;
   EXPECT_NO_THROW(reproduce(options));
+}
+
+TEST(Reproduce, PrintsTheRecencyProbabilityInThePanels) {
+  const TemporaryFolder folder;
+  ReproduceOptions options;
+  options.targets = {"rp-fig2", "rp-table", "theory"};
+  options.folder = folder.path() / "out";
+  options.samples = 500;
+  const Reproduction made = reproduce(options);
+  EXPECT_EQ(made.comparisons.size(), 4U * 4 * 2 + 8 * 4);
+  EXPECT_TRUE(all_ok(made.comparisons));
+  EXPECT_EQ(made.claims.size(), 6U);
+  const std::string row = "dim=256_alpha=0.5_norm=layernorm_residual=on";
+  const auto shown =
+      std::find_if(made.comparisons.begin(), made.comparisons.end(), [&](const Comparison& c) {
+        return c.panel == row + ";layer=3" && c.quantity == Quantity::recency;
+      });
+  ASSERT_NE(shown, made.comparisons.end());
+  std::stringstream script;
+  script << std::ifstream(options.folder / "rp-fig2-simulation.svg.gnuplot").rdbuf();
+  EXPECT_THAT(script.str(), HasSubstr(fmt::format("d 256, α 0.5, LN, residual, layer 3, RP {:.4f}",
+                                                  shown->value)));
+  for (const std::string& file :
+       {"rp-fig2-" + row + "-simulation.npz", "rp-fig2-" + row + "-mean-field.npz",
+        std::string("rp-fig2-mean-field.png"), std::string("comparisons.csv"),
+        std::string("claims.csv")}) {
+    EXPECT_TRUE(std::filesystem::exists(options.folder / file)) << file;
+  }
+  EXPECT_FALSE(std::filesystem::exists(options.folder / "rp-table-simulation.svg")) << "a table";
+}
+
+TEST(Reproduce, ListsEveryTargetOnce) {
+  std::vector<std::string> names;
+  for (const ReproduceTarget& target : reproduce_targets()) {
+    names.push_back(target.name);
+    EXPECT_FALSE(target.title.empty());
+    EXPECT_GT(target.seconds, 0);
+  }
+  EXPECT_THAT(names, testing::ElementsAre("fig1", "fig2", "fig4", "fig6", "fig7", "fig9", "fig10",
+                                          "rp-fig1", "rp-fig2", "rp-fig3", "rp-alpha", "rp-table",
+                                          "theory"));
 }
 
 TEST(Reproduce, ChecksItsOptionsFirst) {
