@@ -37,16 +37,29 @@ class ChiDistribution {
       return hn::Ge(value, hn::Zero(d));
     }
     const FloatLanes one = hn::Set(d, 1.0f);
-    const FloatLanes t = hn::Mul(z, hn::Set(d, step_));
-    const FloatLanes base = hn::Max(hn::Add(one, t), hn::Set(d, 1e-9f));
-    const FloatLanes v = hn::Mul(hn::Mul(base, base), base);
-    const FloatLanes u = UniformFromWord(word);
+    const FloatLanes smallest = hn::Set(d, 1e-9f);
+    const FloatLanes base = hn::Add(one, hn::Mul(z, hn::Set(d, step_)));
+    const FloatMask positive = hn::Gt(base, smallest);
+    const FloatLanes v = Cube(hn::Max(base, smallest));
     value = hn::Sqrt(hn::Mul(v, hn::Set(d, 2.0f * g_)));
-    if (g_ < 32.0f) {
+    const FloatLanes h = LogAcceptance(z);
+    const FloatLanes u = UniformFromWord(word);
+    // exp(h) >= 1 + h settles nearly every lane without a logarithm.
+    const FloatMask sure = hn::And(positive, hn::Lt(u, hn::Add(one, h)));
+    if (hn::AllTrue(d, sure)) return sure;
+    return hn::And(positive, hn::Lt(FastLog(u), h));
+  }
+
+  // h, for a candidate with 1 + t > 1e-9 and dof > 1; error below 2e-5 (1 + |h|)
+  // where 0 > h > -20.
+  HWY_INLINE FloatLanes LogAcceptance(FloatLanes z) const {
+    const FloatTag d;
+    const FloatLanes t = hn::Mul(z, hn::Set(d, step_));
+    if (g_ < kSeriesFrom) {
+      const FloatLanes one = hn::Set(d, 1.0f);
+      const FloatLanes v = Cube(hn::Max(hn::Add(one, t), hn::Set(d, 1e-9f)));
       const FloatLanes bracket = hn::Add(hn::Sub(one, v), FastLog(v));
-      const FloatLanes h =
-          hn::MulAdd(hn::Mul(z, z), hn::Set(d, 0.5f), hn::Mul(bracket, hn::Set(d, g_)));
-      return hn::And(hn::Lt(FastLog(u), h), hn::Gt(base, hn::Set(d, 1e-9f)));
+      return hn::MulAdd(hn::Mul(z, z), hn::Set(d, 0.5f), hn::Mul(bracket, hn::Set(d, g_)));
     }
     FloatLanes q = hn::Set(d, -1.0f / 11);
     q = hn::MulAdd(q, t, hn::Set(d, 1.0f / 10));
@@ -57,14 +70,13 @@ class ChiDistribution {
     q = hn::MulAdd(q, t, hn::Set(d, -1.0f / 5));
     q = hn::MulAdd(q, t, hn::Set(d, 1.0f / 4));
     const FloatLanes t2 = hn::Mul(t, t);
-    const FloatLanes h = hn::Mul(hn::Mul(t2, t2), hn::Mul(q, hn::Set(d, -3.0f * g_)));
-    // exp(h) >= 1 + h settles nearly every lane without a logarithm.
-    const FloatMask sure = hn::Lt(u, hn::Add(one, h));
-    if (hn::AllTrue(d, sure)) return sure;
-    return hn::Lt(FastLog(u), h);
+    return hn::Mul(hn::Mul(t2, t2), hn::Mul(q, hn::Set(d, -3.0f * g_)));
   }
 
  private:
+  static constexpr float kSeriesFrom = 32.0f;  // |t| <= 0.4 there
+  static HWY_INLINE FloatLanes Cube(FloatLanes x) { return hn::Mul(hn::Mul(x, x), x); }
+
   int dof_;
   float g_;
   float step_;

@@ -55,6 +55,19 @@ void FillChi(std::uint64_t seed, std::uint64_t first_sample, int dof, std::span<
   });
 }
 
+void ChiLogAcceptance(int dof, std::span<const float> z, std::span<float> h) {
+  const FloatTag d;
+  const ChiDistribution distribution(dof);
+  const std::size_t lanes = hn::Lanes(d);
+  HWY_ALIGN float buffer[16] = {};
+  for (std::size_t start = 0; start < z.size(); start += lanes) {
+    const std::size_t live = z.size() - start < lanes ? z.size() - start : lanes;
+    for (std::size_t lane = 0; lane < live; ++lane) buffer[lane] = z[start + lane];
+    hn::Store(distribution.LogAcceptance(hn::Load(d, buffer)), d, buffer);
+    for (std::size_t lane = 0; lane < live; ++lane) h[start + lane] = buffer[lane];
+  }
+}
+
 }  // namespace
 }  // namespace poslens::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -64,6 +77,7 @@ namespace poslens::simd {
 
 HWY_EXPORT(FillNormals);
 HWY_EXPORT(FillChi);
+HWY_EXPORT(ChiLogAcceptance);
 
 void fill_normals(std::uint64_t seed, std::uint64_t first_sample, std::int64_t per_sample,
                   std::span<float> out) {
@@ -72,6 +86,10 @@ void fill_normals(std::uint64_t seed, std::uint64_t first_sample, std::int64_t p
 
 void fill_chi(std::uint64_t seed, std::uint64_t first_sample, int dof, std::span<float> out) {
   HWY_DYNAMIC_DISPATCH(FillChi)(seed, first_sample, dof, out);
+}
+
+void chi_log_acceptance(int dof, std::span<const float> z, std::span<float> h) {
+  HWY_DYNAMIC_DISPATCH(ChiLogAcceptance)(dof, z, h);
 }
 
 }  // namespace poslens::simd

@@ -16,4 +16,9 @@ void fill_normals(std::uint64_t seed, std::uint64_t first_sample, std::int64_t p
 // out.size() is even.
 void fill_chi(std::uint64_t seed, std::uint64_t first_sample, int dof, std::span<float> out);
 
+// The logarithm of the probability with which fill_chi takes a candidate that comes from the normal
+// z (see chi-inl.h): for tests, since an error in it hardly shows in the drawn numbers. dof >= 2,
+// 1 + z / (3 sqrt(dof/2 - 1/3)) > 0; error below 2e-5 (1 + |h|) where the result h is above -20.
+void chi_log_acceptance(int dof, std::span<const float> z, std::span<float> h);
+
 }  // namespace poslens::simd

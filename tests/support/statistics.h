@@ -74,7 +74,7 @@ inline double gamma_distribution(double a, double x) {
 }
 
 inline double chi_distribution(int dof, double x) {
-  return gamma_distribution(dof / 2.0, x * x / 2);
+  return x <= 0 ? 0 : gamma_distribution(dof / 2.0, x * x / 2);
 }
 
 inline double correlation(std::span<const float> a, std::span<const float> b) {
