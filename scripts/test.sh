@@ -35,6 +35,6 @@ configure tsan
 cmake --build --preset tsan --target test_core test_simulation test_model
 OMP_NUM_THREADS=1 ctest --preset tsan --tests-regex '^(core|simulation|model)\.' --output-on-failure
 
-step "Real model and published figures"
-ctest --preset release --label-regex real --output-on-failure
+step "Real model, published figures, long runs"
+ctest --preset release --label-regex 'real|slow' --output-on-failure
 step "Done"
