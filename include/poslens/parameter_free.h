@@ -1,7 +1,8 @@
 #pragma once
 // The parameter-free Transformer of arXiv 2509.21042, as data: theory and simulation both take it.
 // One layer, X [n, dim], no weights:
-//   Y = Norm(X);  S = scale * R(Y) R(Y)^T;  A = softmax(mask(S));  X <- A Y + r X.
+//   Y = Norm(X);  S_ij = scale * <R(y_i), R(y_j)> + slope (j - i);  A = softmax(mask(S));
+//   X <- A Y + r X.
 
 #include <cstdint>
 #include <map>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "poslens/mask.h"
+#include "poslens/rotary.h"
 
 namespace poslens {
 
@@ -35,7 +37,10 @@ struct ParameterFreeSpec {
   Inputs inputs = Inputs::sphere;
   double input_norm = 1;             // X
   double residual = 1;               // r, 0 to 1000; 0: no residual connection
-  std::optional<double> rope_theta;  // no rotary encoding when empty; turns all dim coordinates
+  std::optional<double> rope_theta;  // no rotary encoding R when empty
+  int rotary_dim = 0;                // even; the first rotary_dim coordinates turn. 0: all
+  RopeScaling rope_scaling;
+  std::optional<double> alibi_slope;  // of ALiBi, in (0, 1000]; no bias when empty
   Mask mask;
   std::map<int, Mask> layer_masks;  // layer (from 0) -> its mask, where it is not `mask`
 
@@ -44,6 +49,9 @@ struct ParameterFreeSpec {
   bool is_causal() const;
   // The text that --mask takes: strided:2, or causal,full@1-3.
   std::string mask_text() const;
+
+  // The rotary encoding that these options stand for.
+  std::optional<RotarySpec> rotary() const;
 
   // The number that score_scale stands for.
   double scale() const;

@@ -2,6 +2,8 @@
 // Rotary position embedding (Su et al., arXiv 2104.09864): angles shared by models and simulation.
 
 #include <cstdint>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "poslens/matrix.h"
@@ -23,6 +25,37 @@ struct RotarySpec {
 // inv_k for each pair; [rotary_dim / 2]. Computed in double, as exact as the inputs allow.
 std::vector<double> inverse_frequencies(const RotarySpec& spec);
 
+// How a rotary encoding is stretched beyond the length that it was trained for.
+struct RopeScaling {
+  enum class Kind {
+    none,
+    linear,   // positions divided by the factor
+    ntk,      // theta' = theta factor^(rd / (rd - 2)): NTK-aware
+    dynamic,  // the same with factor s/original - (factor - 1), s = max(length, original)
+    llama3,   // wavelengths above original/low_frequency times the factor, below
+              // original/high_frequency kept, between them interpolated
+    yarn,     // arXiv 2309.00071: from pair floor(corr(beta_fast)) to ceil(corr(beta_slow)) from
+              // kept to divided by the factor, cos and sin times 0.1 ln factor + 1, where
+              // corr(r) = rd ln(original / (2 pi r)) / (2 ln theta)
+  };
+  Kind kind = Kind::none;
+  double factor = 1;
+  double original = 0;  // length; dynamic, llama3 and yarn
+  double low_frequency = 1, high_frequency = 4;
+  double beta_fast = 32, beta_slow = 1;
+
+  bool operator==(const RopeScaling&) const = default;
+
+  // none, linear:F, ntk:F, dynamic:F:L, llama3:F:L or yarn:F:L, factor and original length at least
+  // 1. Throws UsageError naming the text.
+  static RopeScaling parse(std::string_view text);
+  std::string text() const;  // that parse() takes; the frequencies and betas are not in it
+};
+
+// The spec that scaling makes of an unscaled one, for sequences of this length.
+// ntk and dynamic need rotary_dim > 2, yarn theta > 1.
+RotarySpec scaled(RotarySpec spec, const RopeScaling& scaling, std::int64_t length);
+
 // cos and sin of position first + p, times the attention factor; [n, rotary_dim / 2] each. Angles
 // are products of f32 numbers, as transformers computes them.
 struct RotaryTable {
@@ -32,8 +65,8 @@ struct RotaryTable {
 RotaryTable rotary_table(const RotarySpec& spec, std::int64_t first_position, std::int64_t n);
 
 // Mean-field factor of a rotary encoding on isotropic inputs: the expectation of q_i . k_j,
-// relative to unrotated vectors, at offset t: c(t) = (2 sum_k cos(t inv_k) + dim - rotary_dim) /
-// dim.
+// relative to unrotated vectors, at offset t:
+// c(t) = (2 attention_factor^2 sum_k cos(t inv_k) + dim - rotary_dim) / dim.
 double rotary_mean_factor(const RotarySpec& spec, int dim, std::int64_t offset);
 
 }  // namespace poslens

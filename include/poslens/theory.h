@@ -19,18 +19,19 @@ namespace poslens {
 Matrix<double> closed_form_layer2(const ParameterFreeSpec& spec);
 
 // Scores of every layer in the limit of large dim, from the recursion on the Gram matrix G of X:
-//   S = scale hs^2 G_ij / (s_i s_j) c(i-j),  s_i = sqrt(G_ii),
+//   S = scale hs^2 G_ij / (s_i s_j) c(i-j) + slope (j - i),  s_i = sqrt(G_ii),
 //   A = softmax(mask(S)),  M = A diag(hs / s) + r I,  G <- M G M^T,  r the residual weight,
 // G at first input_norm^2 (1 on the diagonal, alpha beside it),
 // hs = 1 for the L2 norm, sqrt(dim) for LayerNorm and RMSNorm (no norm: hs / s = 1), c as in
-// rotary_mean_factor. One [n, n] matrix per layer; every pair is filled, masked or not. The first
-// form hands on layer by layer and keeps four such matrices at a time.
+// rotary_mean_factor, slope that of ALiBi. One [n, n] matrix per layer; every pair is filled,
+// masked or not. The first form hands on layer by layer and keeps four such matrices at a time.
 void mean_field(const ParameterFreeSpec& spec,
                 const std::function<void(int layer, Matrix<double> scores)>& take);
 std::vector<Matrix<double>> mean_field_scores(const ParameterFreeSpec& spec);
 
-// The mean field as an artefact (source theory, stage scaled). count is 1 where the mask lets the
-// pair through. Throws Error when a score does not fit into 32-bit floats (without a norm).
+// The mean field as an artefact (source theory, stage scaled, or biased with ALiBi). count is 1
+// where the mask lets the pair through. Throws Error when a score does not fit into 32-bit floats
+// (without a norm).
 ScoreMap mean_field_map(const ParameterFreeSpec& spec);
 
 // closed_form_layer2 as an artefact with layers [1].

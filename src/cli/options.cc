@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "poslens/alibi.h"
 #include "poslens/intervention.h"
 #include "poslens/progress.h"
 #include "poslens/threads.h"
@@ -25,6 +26,20 @@ std::optional<double> parse_rope(const std::string& text) {
     throw UsageError("--rope " + text + ": expected none or a positive number (theta)");
   }
   return theta;
+}
+
+std::optional<double> parse_alibi(const std::string& text) {
+  if (text == "none") return std::nullopt;
+  if (!text.starts_with("head:")) return parse_number<double>("--alibi", text);
+  const std::size_t slash = text.find('/');
+  const auto refuse = [&] {
+    return UsageError("--alibi " + text + ": expected head:H/N with 0 <= H < N <= 1024");
+  };
+  if (slash == std::string::npos) throw refuse();
+  const auto head = parse_number<int>("--alibi", text.substr(5, slash - 5));
+  const auto heads = parse_number<int>("--alibi", text.substr(slash + 1));
+  if (head < 0 || head >= heads || heads > 1024) throw refuse();
+  return alibi_slopes(heads)[static_cast<std::size_t>(head)];
 }
 
 // MASK[@LAYERS],... with LAYERS such as 0-3,7: an item that starts with a digit goes on with the
@@ -125,6 +140,20 @@ void add_parameter_free_options(CLI::App& command, ParameterFreeSpec& spec) {
           "--rope", [&spec](const std::string& text) { spec.rope_theta = parse_rope(text); },
           "none, or theta of a rotary encoding (default none)")
       ->type_name("none|THETA");
+  add_number(command, "--rotary-dim", spec.rotary_dim,
+             "With --rope: only the first N coordinates turn; 0: all");
+  command
+      .add_option_function<std::string>(
+          "--rope-scaling",
+          [&spec](const std::string& text) { spec.rope_scaling = RopeScaling::parse(text); },
+          "With --rope: none, linear:F, ntk:F, dynamic:F:L, llama3:F:L or yarn:F:L, F the factor "
+          "and L the original length (default none)")
+      ->type_name("SCALING");
+  command
+      .add_option_function<std::string>(
+          "--alibi", [&spec](const std::string& text) { spec.alibi_slope = parse_alibi(text); },
+          "none, the slope of ALiBi, or head:H/N for that of head H (from 0) of N (default none)")
+      ->type_name("none|SLOPE|head:H/N");
   command
       .add_option_function<std::string>(
           "--mask", [&spec](const std::string& text) { parse_masks(text, spec); },

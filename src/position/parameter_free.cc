@@ -26,7 +26,44 @@ void require_range(const char* option, double value, double low, double high) {
   }
 }
 
+void validate_rope(const ParameterFreeSpec& spec) {
+  if (!spec.rope_theta) {
+    if (spec.rotary_dim != 0) {
+      throw UsageError(fmt::format("--rotary-dim {}: expected --rope THETA too", spec.rotary_dim));
+    }
+    if (spec.rope_scaling.kind != RopeScaling::Kind::none) {
+      throw UsageError(
+          fmt::format("--rope-scaling {}: expected --rope THETA too", spec.rope_scaling.text()));
+    }
+    return;
+  }
+  if (spec.rotary_dim == 0 && spec.dim % 2 != 0) {
+    throw UsageError(
+        fmt::format("--dim {}: expected an even number with --rope, or --rotary-dim", spec.dim));
+  }
+  if (spec.rotary_dim < 0 || spec.rotary_dim > spec.dim || spec.rotary_dim % 2 != 0) {
+    throw UsageError(fmt::format("--rotary-dim {}: expected an even number up to --dim {}",
+                                 spec.rotary_dim, spec.dim));
+  }
+  using Kind = RopeScaling::Kind;
+  const Kind kind = spec.rope_scaling.kind;
+  if ((kind == Kind::ntk || kind == Kind::dynamic) && spec.rotary()->rotary_dim <= 2) {
+    throw UsageError(fmt::format("--rope-scaling {}: expected more than 2 coordinates that turn",
+                                 spec.rope_scaling.text()));
+  }
+  if (kind == Kind::yarn && !(*spec.rope_theta > 1)) {
+    throw UsageError(fmt::format("--rope-scaling {}: expected --rope THETA above 1, found {}",
+                                 spec.rope_scaling.text(), *spec.rope_theta));
+  }
+}
+
 }  // namespace
+
+std::optional<RotarySpec> ParameterFreeSpec::rotary() const {
+  if (!rope_theta) return std::nullopt;
+  const int turning = rotary_dim == 0 ? dim : rotary_dim;
+  return scaled({.theta = *rope_theta, .rotary_dim = turning}, rope_scaling, n);
+}
 
 double ParameterFreeSpec::scale() const {
   switch (score_scale) {
@@ -80,8 +117,9 @@ void ParameterFreeSpec::validate() const {
     throw UsageError(fmt::format("--mask {}: expected layers below {}, as --layers says",
                                  mask_text(), layer_count));
   }
-  if (rope_theta && dim % 2 != 0) {
-    throw UsageError(fmt::format("--dim {}: expected an even number with --rope", dim));
+  validate_rope(*this);
+  if (alibi_slope && !(*alibi_slope > 0 && *alibi_slope <= 1000)) {
+    throw UsageError(fmt::format("--alibi {}: expected a slope above 0, up to 1000", *alibi_slope));
   }
   if (norm == Norm::layernorm && dim < 2) {
     throw UsageError(fmt::format("--dim {}: expected at least 2 with --norm layernorm", dim));
@@ -89,7 +127,7 @@ void ParameterFreeSpec::validate() const {
 }
 
 std::vector<std::pair<std::string, std::string>> ParameterFreeSpec::options() const {
-  return {
+  std::vector<std::pair<std::string, std::string>> list = {
       {"n", std::to_string(n)},
       {"dim", std::to_string(dim)},
       {"layers", std::to_string(layer_count)},
@@ -102,6 +140,12 @@ std::vector<std::pair<std::string, std::string>> ParameterFreeSpec::options() co
       {"rope", rope_theta ? fmt::format("{}", *rope_theta) : "none"},
       {"mask", mask_text()},
   };
+  if (rotary_dim != 0) list.emplace_back("rotary-dim", std::to_string(rotary_dim));
+  if (rope_scaling.kind != RopeScaling::Kind::none) {
+    list.emplace_back("rope-scaling", rope_scaling.text());
+  }
+  if (alibi_slope) list.emplace_back("alibi", fmt::format("{}", *alibi_slope));
+  return list;
 }
 
 Norm parse_norm(const std::string& text) {

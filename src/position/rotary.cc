@@ -35,7 +35,7 @@ double rotary_mean_factor(const RotarySpec& spec, int dim, std::int64_t offset) 
   for (const double inverse : inverse_frequencies(spec)) {
     sum += std::cos(static_cast<double>(offset) * inverse);
   }
-  return (2 * sum + dim - spec.rotary_dim) / dim;
+  return (2 * spec.attention_factor * spec.attention_factor * sum + dim - spec.rotary_dim) / dim;
 }
 
 }  // namespace poslens

@@ -55,6 +55,7 @@ class LayerKernel {
     for (std::size_t p = plan_.panels.size(); p-- > 0;) {
       const Panel& panel = plan_.panels[p];
       Scores(panel);
+      if (plan_.slope > 0) Bias(panel);
       SumScores(layer, panel, live, first_of_block);
       if (plan_.options.recency) CountRecency(layer, p, live);
       if (last && !plan_.options.probs) continue;
@@ -126,9 +127,12 @@ class LayerKernel {
     }
   }
 
-  // Rotary encoding of queries and keys: pairs (k, k + d/2) turn by the position.
+  // Rotary encoding of queries and keys: pairs (k, k + rotary_dim/2) turn by the position.
   void Rotate(const Panel& panel) const {
-    const std::size_t pairs = plan_.dims / 2, first = PanelNumber(panel) * kPanelRows;
+    const std::size_t pairs = plan_.cosine.columns(), first = PanelNumber(panel) * kPanelRows;
+    for (std::size_t k = 2 * pairs; k < plan_.dims; ++k) {
+      std::copy_n(At(buffers_.x, panel, k), kPanelRows * Lanes(), At(buffers_.rotated, panel, k));
+    }
     for (std::size_t k = 0; k < pairs; ++k) {
       for (std::size_t r = 0; r < panel.rows; ++r) {
         const FloatLanes cosine = SetLanes(plan_.cosine(first + r, k));
@@ -178,6 +182,19 @@ class LayerKernel {
             Store(hn::Mul(sum[t][r], hn::Mul(query_weight[r], key_weight)), out);
           }
         }
+      }
+    }
+  }
+
+  // Adds ALiBi's slope (j - i) to a panel's scores.
+  void Bias(const Panel& panel) const {
+    const auto slope = static_cast<float>(plan_.slope);
+    float* score = buffers_.scores.get();
+    const auto query = static_cast<float>(PanelNumber(panel) * kPanelRows);
+    for (std::size_t j = panel.first_keys * kPanelRows; j < panel.last_keys * kPanelRows; ++j) {
+      for (std::size_t r = 0; r < kPanelRows; ++r, score += Lanes()) {
+        const float offset = static_cast<float>(j) - query - static_cast<float>(r);
+        Store(hn::Add(Load(score), SetLanes(slope * offset)), score);
       }
     }
   }
@@ -270,7 +287,8 @@ class LayerKernel {
     const bool probs = plan_.options.probs;
     LocalKeys keys[kPanelRows];
     FloatLanes shift[kPanelRows], sum[kPanelRows];
-    // Every query sees itself, and normed vectors of equal length have no larger inner product.
+    // Every query sees itself, and normed vectors of equal length have no larger inner product, so
+    // that score_factor is the row's largest score, unless something else came in.
     std::fill_n(shift, kPanelRows, SetLanes(static_cast<float>(plan_.score_factor)));
     const FloatLanes log2_e = SetLanes(1.44269504f);
     std::fill_n(sum, kPanelRows, hn::Zero(d));
@@ -279,7 +297,7 @@ class LayerKernel {
       keys[r] = Keys(layer, p, r);
       common_first = std::max(common_first, keys[r].first);
       common_last = keys[r].step == 1 ? std::min(common_last, keys[r].last) : 0;
-      if (spec_.norm == Norm::none) {
+      if (!plan_.own_score_largest) {
         shift[r] = Load(scores + (keys[r].first * kPanelRows + r) * Lanes());
         for (std::size_t j = keys[r].first; j < keys[r].last; j += keys[r].step) {
           shift[r] = hn::Max(shift[r], Load(scores + (j * kPanelRows + r) * Lanes()));

@@ -34,12 +34,14 @@ Plan::Plan(const SimulationOptions& simulation) : options(simulation) {
   }
   score_factor = spec.scale() * norm_output * norm_output;
   shared_weight = std::sqrt(spec.alpha / (1 - spec.alpha));
-  if (spec.rope_theta) {
-    RotaryTable table =
-        rotary_table({.theta = *spec.rope_theta, .rotary_dim = spec.dim}, 0, spec.n);
+  slope = spec.alibi_slope.value_or(0);
+  if (const auto rotary = spec.rotary()) {
+    rotary_gain = std::max(1.0, rotary->attention_factor * rotary->attention_factor);
+    RotaryTable table = rotary_table(*rotary, 0, spec.n);
     cosine = std::move(table.cosine);
     sine = std::move(table.sine);
   }
+  own_score_largest = spec.norm != Norm::none && slope == 0 && rotary_gain == 1;
 
   panels.resize(ceil_divide(n, kPanelRows));
   for (std::size_t p = 0; p < panels.size(); ++p) {
@@ -76,12 +78,14 @@ Plan::Plan(const SimulationOptions& simulation) : options(simulation) {
 
 double Plan::score_bound(std::size_t layer) const {
   const ParameterFreeSpec& spec = options.spec;
-  if (spec.norm != Norm::none) return score_factor;
+  const double bias = slope * static_cast<double>(n - 1);
+  if (spec.norm != Norm::none) return score_factor * rotary_gain + bias;
   // A layer makes a norm at most 1 + r times the largest there is. A Gaussian input's square norm
   // is below 2 * 6.67^2 X^2.
   const double growth = std::pow(1 + spec.residual, 2.0 * static_cast<double>(layer));
   const double square = spec.input_norm * spec.input_norm;
-  return score_factor * growth * square * (spec.inputs == Inputs::gaussian ? 96 : 1);
+  return score_factor * rotary_gain * growth * square * (spec.inputs == Inputs::gaussian ? 96 : 1) +
+         bias;
 }
 
 }  // namespace poslens

@@ -45,11 +45,16 @@ struct Plan {
   std::int64_t block_samples = 0;    // samples that are summed up in one go; a multiple of 16
   bool lane_sums = false;            // sums are kept per lane (faster; small maps only)
 
-  // y = norm_output * x / |x|; S = score_factor * <x_i, x_j> / (|x_i| |x_j|). No norm: without |x|.
+  // y = norm_output * x / |x|; S = score_factor * <x_i, x_j> / (|x_i| |x_j|) + slope (j - i). No
+  // norm: without |x|.
   double norm_output = 1;
   double score_factor = 1;
+  double slope = 0;        // of ALiBi
+  double rotary_gain = 1;  // the rotary encoding makes a score at most this much larger
+  // A query's own score is the largest that it can have, so that the softmax need not look for it.
+  bool own_score_largest = false;
   double shared_weight = 0;    // l
-  Matrix<float> cosine, sine;  // rotary encoding, or empty
+  Matrix<float> cosine, sine;  // rotary encoding of the first coordinates, or empty
 
   // Place of pair (query, key) among the scores of a layer; the pair must be visible.
   std::size_t score_index(std::size_t query, std::size_t key) const {

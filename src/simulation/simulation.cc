@@ -56,7 +56,7 @@ ScoreMap to_map(const Plan& plan, const Part& part) {
   std::iota(layers.begin(), layers.end(), 0);
   ScoreMap map = ScoreMap::sized(std::move(layers), options.spec.n);
   map.source = Source::simulation;
-  map.stage = Stage::scaled;
+  map.stage = options.spec.alibi_slope ? Stage::biased : Stage::scaled;
   const std::vector<float> hidden = map.scores;  // NaN everywhere
   for (int layer = 0; layer < options.spec.layer_count; ++layer) {
     for (std::int64_t query = 0; query < options.spec.n; ++query) {

@@ -40,6 +40,7 @@ void require_closed_form(const ParameterFreeSpec& spec) {
     refuse("--mask " + spec.mask_text(), "--mask causal");
   }
   if (spec.rope_theta) refuse(fmt::format("--rope {}", *spec.rope_theta), "--rope none");
+  if (spec.alibi_slope) refuse(fmt::format("--alibi {}", *spec.alibi_slope), "--alibi none");
   const bool layernorm = spec.norm == Norm::layernorm;
   if (!layernorm && spec.norm != Norm::l2) {
     refuse("--norm " + to_string(spec.norm), "--norm l2 and layernorm");

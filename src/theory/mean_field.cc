@@ -31,10 +31,9 @@ class MeanField {
     for (std::size_t i = 0; i < n_; ++i) {
       for (std::size_t j = 0; j < n_; ++j) gram_(i, j) = square * (i == j ? 1 : spec.alpha);
     }
-    if (spec.rope_theta) {
-      const RotarySpec rotary{.theta = *spec.rope_theta, .rotary_dim = spec.dim};
+    if (const auto rotary = spec.rotary()) {
       for (std::size_t t = 0; t < n_; ++t) {
-        rotary_[t] = rotary_mean_factor(rotary, spec.dim, static_cast<std::int64_t>(t));
+        rotary_[t] = rotary_mean_factor(*rotary, spec.dim, static_cast<std::int64_t>(t));
       }
     }
     if (spec.norm == Norm::layernorm || spec.norm == Norm::rmsnorm) {
@@ -42,14 +41,16 @@ class MeanField {
     }
   }
 
-  // S_ij = scale <y_i, y_j> c(i-j) with <y_i, y_j> = w_i w_j G_ij.
+  // S_ij = scale <y_i, y_j> c(i-j) + slope (j - i) with <y_i, y_j> = w_i w_j G_ij.
   Matrix<double> scores() {
     normalise();
+    const double slope = spec_.alibi_slope.value_or(0);
     Matrix<double> scores(n_, n_);
     for (std::size_t i = 0; i < n_; ++i) {
       for (std::size_t j = 0; j < n_; ++j) {
         scores(i, j) =
-            spec_.scale() * weight_[i] * weight_[j] * gram_(i, j) * rotary_[i > j ? i - j : j - i];
+            spec_.scale() * weight_[i] * weight_[j] * gram_(i, j) * rotary_[i > j ? i - j : j - i] +
+            slope * (static_cast<double>(j) - static_cast<double>(i));
       }
     }
     return scores;

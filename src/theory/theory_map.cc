@@ -17,7 +17,7 @@ namespace {
 ScoreMap empty_map(const ParameterFreeSpec& spec, std::vector<int> layers, std::string averaging) {
   ScoreMap map = ScoreMap::sized(std::move(layers), spec.n);
   map.source = Source::theory;
-  map.stage = Stage::scaled;
+  map.stage = spec.alibi_slope ? Stage::biased : Stage::scaled;
   map.provenance.averaging = std::move(averaging);
   map.provenance.options = spec.options();
   map.provenance.program = std::string("poslens ") + kVersion;

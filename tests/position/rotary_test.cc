@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <utility>
+
+#include "poslens/error.h"
 
 namespace poslens {
 namespace {
@@ -40,6 +43,60 @@ TEST(Rotary, MeanFactor) {
   EXPECT_DOUBLE_EQ(rotary_mean_factor(spec, 4, 0), 1);
   EXPECT_DOUBLE_EQ(rotary_mean_factor(spec, 4, 3), (std::cos(3.0) + std::cos(0.03)) / 2);
   EXPECT_DOUBLE_EQ(rotary_mean_factor(spec, 8, 3), (2 * (std::cos(3.0) + std::cos(0.03)) + 4) / 8);
+}
+
+RotarySpec scaled_by(const char* scaling, RotarySpec spec, std::int64_t length = 1) {
+  return scaled(std::move(spec), RopeScaling::parse(scaling), length);
+}
+
+// As computed by transformers: theta 5e5, dim 128.
+TEST(RopeScaling, Llama3MatchesTransformers) {
+  const std::vector<double> inverse =
+      inverse_frequencies(scaled_by("llama3:8:8192", {.theta = 5e5, .rotary_dim = 128}));
+  const std::pair<std::size_t, double> expected[] = {{28, 0.003211445995},
+                                                     {29, 0.002166570764},
+                                                     {34, 1.785078128e-4},
+                                                     {35, 9.556212354e-5},
+                                                     {63, 3.068925989e-7}};
+  for (const auto& [k, value] : expected) EXPECT_NEAR(inverse[k], value, 2e-7 * value) << k;
+}
+
+// As computed by transformers: theta 1e6, dim 128, low 23, high 40.
+TEST(RopeScaling, YarnMatchesTransformers) {
+  const RotarySpec unscaled{.theta = 1e6, .rotary_dim = 128};
+  const RotarySpec spec = scaled_by("yarn:4:32768", unscaled);
+  EXPECT_NEAR(spec.attention_factor, 1.138629436, 1e-9);
+  const std::vector<double> inverse = inverse_frequencies(spec);
+  const std::vector<double> before = inverse_frequencies(unscaled);
+  EXPECT_NEAR(inverse[24], 0.00537532149, 2e-7 * 0.00537532149);
+  for (std::size_t k = 0; k <= 23; ++k) EXPECT_DOUBLE_EQ(inverse[k], before[k]);
+  for (std::size_t k = 40; k < 64; ++k) EXPECT_DOUBLE_EQ(inverse[k], before[k] / 4);
+}
+
+// NTK-aware scaling stretches the slowest pair by the factor and leaves the fastest.
+TEST(RopeScaling, LinearAndNtk) {
+  const RotarySpec unscaled{.theta = 1e4, .rotary_dim = 64};
+  const std::vector<double> before = inverse_frequencies(unscaled);
+  const std::vector<double> linear = inverse_frequencies(scaled_by("linear:4", unscaled));
+  const std::vector<double> ntk = inverse_frequencies(scaled_by("ntk:4", unscaled));
+  for (std::size_t k = 0; k < 32; ++k) EXPECT_DOUBLE_EQ(linear[k], before[k] / 4);
+  EXPECT_DOUBLE_EQ(ntk[0], 1);
+  EXPECT_NEAR(ntk[31], before[31] / 4, 1e-12);
+  // Within the original length nothing changes; at twice the length the factor is 4 * 2 - 3.
+  EXPECT_DOUBLE_EQ(scaled_by("dynamic:4:100", unscaled, 100).theta, 1e4);
+  EXPECT_NEAR(inverse_frequencies(scaled_by("dynamic:4:100", unscaled, 200))[31], before[31] / 5,
+              1e-12);
+}
+
+TEST(RopeScaling, TextRoundTripsAndBadTextIsRefused) {
+  for (const char* text :
+       {"none", "linear:4", "ntk:2.5", "dynamic:2:4096", "llama3:8:8192", "yarn:4:32768"}) {
+    EXPECT_EQ(RopeScaling::parse(text).text(), text);
+  }
+  for (const char* text : {"", "linear", "linear:", "linear:0.5", "linear:4:2", "llama3:8",
+                           "yarn:4:x", "yarn:nan:4", "su:4", "ntk:2 "}) {
+    EXPECT_THROW(RopeScaling::parse(text), UsageError) << text;
+  }
 }
 
 }  // namespace

@@ -101,7 +101,9 @@ std::string name_of(const Case& test_case) {
   const ParameterFreeSpec& spec = test_case.spec;
   std::string name = to_string(test_case.engine) + "_n" + std::to_string(spec.n) + "_d" +
                      std::to_string(spec.dim) + "_" + to_string(spec.norm) + "_" +
-                     spec.mask_text() + (spec.rope_theta ? "_rope" : "");
+                     spec.mask_text() + (spec.rope_theta ? "_rope" : "") +
+                     (spec.rope_theta ? spec.rope_scaling.text() : "") +
+                     (spec.alibi_slope ? "_alibi" : "");
   for (char& c : name) {
     if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
   }
@@ -148,6 +150,20 @@ std::vector<Case> cases() {
   odd.norm = Norm::l2;
   odd.score_scale = ScoreScale::none;
   all.push_back({odd, Engine::triangular});
+  odd.rope_theta = 10;  // partial, and stretched so that scores exceed a query's own
+  odd.rotary_dim = 2;
+  odd.rope_scaling = RopeScaling::parse("yarn:8:4");
+  all.push_back({odd, Engine::dense});
+  odd.rotary_dim = 4;
+  odd.rope_scaling = RopeScaling::parse("ntk:8");
+  all.push_back({odd, Engine::dense});
+  odd.rope_theta.reset();
+  odd.rotary_dim = 0;
+  odd.rope_scaling = {};
+  odd.alibi_slope = 0.25;
+  all.push_back({odd, Engine::triangular});
+  set_masks("prefix:7", odd);  // the bias favours later keys
+  all.push_back({odd, Engine::dense});
   set_masks("causal,full@0,strided:2@2", odd);  // layers that differ in whether they look ahead
   all.push_back({odd, Engine::dense});
   return all;

@@ -29,17 +29,24 @@ inline Matrix<double> simple_norm(const Matrix<double>& x, Norm norm) {
   return y;
 }
 
-// Coordinates k and k + d/2 of row i turn by i theta^(-2k/d).
-inline Matrix<double> simple_rotation(const Matrix<double>& y, double theta) {
+// Coordinates k and k + rd/2 of row i turn by i inv_k, and are stretched by the attention factor;
+// unscaled, inv_k = theta^(-2k/rd). Those beyond rd stay.
+inline Matrix<double> simple_rotation(const Matrix<double>& y, const ParameterFreeSpec& spec) {
   Matrix<double> turned = y;
-  const std::size_t half = y.columns() / 2;
+  const std::size_t rotary_dim =
+      spec.rotary_dim == 0 ? y.columns() : static_cast<std::size_t>(spec.rotary_dim);
+  const std::size_t half = rotary_dim / 2;
+  const bool scaled = spec.rope_scaling.kind != RopeScaling::Kind::none;
+  const std::vector<double> inverse = inverse_frequencies(*spec.rotary());
+  const double stretch = scaled ? spec.rotary()->attention_factor : 1;
   for (std::size_t i = 0; i < y.rows(); ++i) {
     for (std::size_t k = 0; k < half; ++k) {
+      const double exponent = -2.0 * static_cast<double>(k) / static_cast<double>(rotary_dim);
       const double angle =
-          static_cast<double>(i) *
-          std::pow(theta, -2.0 * static_cast<double>(k) / static_cast<double>(y.columns()));
-      turned(i, k) = y(i, k) * std::cos(angle) - y(i, k + half) * std::sin(angle);
-      turned(i, k + half) = y(i, k) * std::sin(angle) + y(i, k + half) * std::cos(angle);
+          static_cast<double>(i) * (scaled ? inverse[k] : std::pow(*spec.rope_theta, exponent));
+      const double cosine = stretch * std::cos(angle), sine = stretch * std::sin(angle);
+      turned(i, k) = y(i, k) * cosine - y(i, k + half) * sine;
+      turned(i, k + half) = y(i, k) * sine + y(i, k + half) * cosine;
     }
   }
   return turned;
@@ -50,11 +57,11 @@ struct SimpleLayer {
   Matrix<double> probs;  // zero where the mask hides the pair
 };
 
-// One layer: S = scale R(Y) R(Y)^T, A = softmax(mask(S)), X <- A Y + r X.
+// One layer: S = scale R(Y) R(Y)^T + slope (j - i), A = softmax(mask(S)), X <- A Y + r X.
 inline SimpleLayer simple_layer(const ParameterFreeSpec& spec, int number, Matrix<double>& x) {
   const std::size_t n = x.rows(), d = x.columns();
   const Matrix<double> y = simple_norm(x, spec.norm);
-  const Matrix<double> q = spec.rope_theta ? simple_rotation(y, *spec.rope_theta) : y;
+  const Matrix<double> q = spec.rope_theta ? simple_rotation(y, spec) : y;
   SimpleLayer layer{Matrix<double>(n, n), Matrix<double>(n, n)};
   Matrix<double> next(n, d);
   for (std::size_t i = 0; i < n; ++i) {
@@ -65,6 +72,8 @@ inline SimpleLayer simple_layer(const ParameterFreeSpec& spec, int number, Matri
     };
     for (std::size_t j = 0; j < n; ++j) {
       for (std::size_t k = 0; k < d; ++k) layer.scores(i, j) += spec.scale() * q(i, k) * q(j, k);
+      layer.scores(i, j) +=
+          spec.alibi_slope.value_or(0) * (static_cast<double>(j) - static_cast<double>(i));
       if (visible(j)) largest = std::max(largest, layer.scores(i, j));
     }
     for (std::size_t j = 0; j < n; ++j) {

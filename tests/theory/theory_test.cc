@@ -202,6 +202,32 @@ TEST(MeanField, StridedAndPerLayerMasks) {
   EXPECT_EQ(map.count[1 * 9 + 8], 1);
 }
 
+// Half of the coordinates do not turn; the turning ones are stretched by the attention factor.
+TEST(MeanField, PartialAndScaledRotaryEncoding) {
+  ParameterFreeSpec spec = l2(6, 0.3);
+  spec.dim = 8;
+  spec.rope_theta = 1e4;
+  spec.rotary_dim = 4;
+  spec.rope_scaling = RopeScaling::parse("linear:2");
+  EXPECT_NEAR(mean_field_scores(spec)[0](5, 2),
+              0.3 * (2 * std::cos(1.5) + 2 * std::cos(0.015) + 4) / 8, 1e-15);
+  spec.rope_scaling = RopeScaling::parse("yarn:4:32768");
+  const double stretch = std::pow(0.1 * std::log(4.0) + 1, 2);
+  EXPECT_NEAR(mean_field_scores(spec)[0](3, 3), (4 * stretch + 4) / 8, 1e-15);
+}
+
+// ALiBi adds slope (j - i) to every layer; at slope 1000 every query sees itself alone.
+TEST(MeanField, AlibiBiasesTheScores) {
+  ParameterFreeSpec spec = l2(6, 0.3);
+  const auto unbiased = mean_field_scores(spec);
+  spec.alibi_slope = 1000;
+  const auto biased = mean_field_scores(spec);
+  EXPECT_NEAR(biased[0](5, 2), unbiased[0](5, 2) - 3000, 1e-12);
+  EXPECT_NEAR(biased[3](5, 2), unbiased[0](5, 2) - 3000, 1e-12);
+  EXPECT_NEAR(biased[3](1, 4), unbiased[0](1, 4) + 3000, 1e-12);
+  EXPECT_EQ(mean_field_map(spec).stage, Stage::biased);
+}
+
 // Without a norm the first token doubles in every layer: its own score is X^2 4^layer / sqrt(dim).
 TEST(MeanField, WithoutNormTheFirstTokenDoubles) {
   ParameterFreeSpec spec = l2(4, 0);
@@ -285,6 +311,9 @@ TEST(ClosedForm, RefusesWhatItDoesNotCover) {
   spec = l2(3, 0);
   spec.rope_theta = 1e4;
   EXPECT_NE(refusal(spec).find("--rope"), std::string::npos);
+  spec = l2(3, 0);
+  spec.alibi_slope = 0.5;
+  EXPECT_NE(refusal(spec).find("--alibi 0.5"), std::string::npos);
   spec = l2(3, 0);
   spec.norm = Norm::rmsnorm;
   EXPECT_NE(refusal(spec).find("--norm rmsnorm"), std::string::npos);
