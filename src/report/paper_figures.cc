@@ -56,7 +56,7 @@ PaperRow recency_row(int dim, double alpha, Norm norm, bool residual) {
   return {.name = fmt::format("dim={}_alpha={}_norm={}_residual={}", dim, alpha, to_string(norm),
                               residual ? "on" : "off"),
           .title = fmt::format("d {}, α {}, {}{}", dim, alpha,
-                               norm == Norm::none ? "no norm" : "LN", residual ? ", residual" : ""),
+                               norm == Norm::none ? "no norm" : "LN", residual ? ", res." : ""),
           .spec = spec,
           .range = std::nullopt};
 }
@@ -108,19 +108,19 @@ const std::vector<PaperFigure>& paper_figures() {
          .rows = {{"alpha=0", "α = 0", l2_norm(0), kUnit},
                   {"alpha=0.2", "α = 0.2", l2_norm(0.2), kUnit}},
          .published = embedded::paper_figure2_csv,
-         .seconds = 2},
+         .seconds = 1},
         {.name = "fig4",
          .title = "Figure 4: mean scores with RoPE, raw and diagonal-normalised",
          .rows = {{"alpha=0", "α = 0, RoPE", l2_norm(0, 1e4), kUnit}},
          .diagonal_normalised = true,
          .published = embedded::paper_figure4_top_csv,
-         .seconds = 3},
+         .seconds = 2},
         {.name = "fig6",
          .title = "Figure 6: mean scores without positional encoding, larger α",
          .rows = {{"alpha=0.4", "α = 0.4", l2_norm(0.4), kUnit},
                   {"alpha=0.6", "α = 0.6", l2_norm(0.6), kUnit},
                   {"alpha=0.8", "α = 0.8", l2_norm(0.8), kUnit}},
-         .seconds = 3},
+         .seconds = 2},
         {.name = "fig7",
          .title = "Figure 7: mean scores with LayerNorm",
          .rows = {{"scale=inv-sqrt-dim_alpha=0", "α = 0, scale 1/√d",
@@ -131,30 +131,30 @@ const std::vector<PaperFigure>& paper_figures() {
                    kUnit},
                   {"scale=inv-dim_alpha=0.2", "α = 0.2, scale 1/d",
                    layernorm(0.2, ScoreScale::inv_dim), kUnit}},
-         .seconds = 4},
+         .seconds = 3},
         {.name = "fig9",
          .title = "Figure 9: mean scores with RoPE, α = 0.5, raw and diagonal-normalised",
          .rows = {{"alpha=0.5", "α = 0.5, RoPE", l2_norm(0.5, 1e4), kUnit}},
          .diagonal_normalised = true,
-         .seconds = 3},
+         .seconds = 2},
         {.name = "fig10",
          .title = "Figure 10: mean scores with RoPE, full mask, raw and diagonal-normalised",
          .rows = {{"alpha=0", "α = 0, RoPE, full", unmasked(l2_norm(0, 1e4)), kUnit}},
          .diagonal_normalised = true,
-         .seconds = 4},
+         .seconds = 2},
     };
     // Three figures show the four widths; which shows which is not known here. The widths with
     // published values stand together.
     all.push_back(recency_figure("rp-fig1", "Recency probability (RP), d = 16 and 64",
-                                 recency_cases({16, 64}), 5));
-    all.push_back(
-        recency_figure("rp-fig2", "Recency probability (RP), d = 256", recency_cases({256}), 3));
-    all.push_back(
-        recency_figure("rp-fig3", "Recency probability (RP), d = 1024", recency_cases({1024}), 3));
-    all.push_back(recency_figure("rp-alpha", "Recency probability (RP) against α",
-                                 recency_against_alpha(), 12));
-    all.push_back(recency_figure("rp-table", "Table of recency probabilities, d = 16 and 64",
                                  recency_cases({16, 64}), 3));
+    all.push_back(
+        recency_figure("rp-fig2", "Recency probability (RP), d = 256", recency_cases({256}), 2));
+    all.push_back(
+        recency_figure("rp-fig3", "Recency probability (RP), d = 1024", recency_cases({1024}), 2));
+    all.push_back(recency_figure("rp-alpha", "Recency probability (RP) against α",
+                                 recency_against_alpha(), 7));
+    all.push_back(recency_figure("rp-table", "Table of recency probabilities, d = 16 and 64",
+                                 recency_cases({16, 64}), 2));
     all.back().drawn = false;
     return all;
   }();

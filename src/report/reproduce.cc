@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <optional>
 
 #include "poslens/atomic_file.h"
 #include "poslens/decomposition.h"
@@ -41,6 +43,20 @@ std::string panel_title(const PaperRow& row, const ScoreMap& map, std::size_t pl
   return title;
 }
 
+// Colours of a figure about recency: the scores of keys before the query, which it compares. The
+// diagonal would leave them one colour. Empty when they are all the same.
+std::optional<std::pair<double, double>> range_before_query(MatrixView<const float> map) {
+  double low = std::numeric_limits<double>::infinity(), high = -low;
+  for (std::size_t i = 0; i < map.rows(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      low = std::min<double>(low, map(i, j));
+      high = std::max<double>(high, map(i, j));
+    }
+  }
+  if (!(high - low > 1e-6 * std::abs(high))) return std::nullopt;
+  return std::pair(low, high);
+}
+
 // The figure as the paper lays it out; maps: one for each row.
 std::vector<Panel> panels_of(const PaperFigure& figure, const std::vector<ScoreMap>& maps) {
   std::vector<Panel> panels;
@@ -52,7 +68,11 @@ std::vector<Panel> panels_of(const PaperFigure& figure, const std::vector<ScoreM
         Panel panel;
         panel.title = panel_title(figure.rows[row], maps[row], place, normalised);
         panel.values = normalised ? diagonal_normalised(map) : Matrix<float>(map);
-        if (!normalised) panel.range = figure.rows[row].range;
+        if (figure.recency) {
+          panel.range = range_before_query(map);
+        } else if (!normalised) {
+          panel.range = figure.rows[row].range;
+        }
         panels.push_back(std::move(panel));
       }
     }
@@ -63,7 +83,9 @@ std::vector<Panel> panels_of(const PaperFigure& figure, const std::vector<ScoreM
 void draw(const PaperFigure& figure, const std::vector<ScoreMap>& maps, const std::string& subtitle,
           const std::filesystem::path& stem) {
   FigureOptions drawing;
-  drawing.title = fmt::format("{} ({})", figure.title, subtitle);
+  drawing.title =
+      fmt::format("{} ({}{})", figure.title, subtitle,
+                  figure.recency ? "; res.: residual; colours: keys before the query" : "");
   drawing.columns = static_cast<int>(maps.front().layers.size());
   for (const char* extension : {".svg", ".png"}) {
     draw_heat_maps(panels_of(figure, maps), drawing, stem.string() + extension);

@@ -314,8 +314,8 @@ TEST(Reproduce, PrintsTheRecencyProbabilityInThePanels) {
   ASSERT_NE(shown, made.comparisons.end());
   std::stringstream script;
   script << std::ifstream(options.folder / "rp-fig2-simulation.svg.gnuplot").rdbuf();
-  EXPECT_THAT(script.str(), HasSubstr(fmt::format("d 256, α 0.5, LN, residual, layer 3, RP {:.4f}",
-                                                  shown->value)));
+  EXPECT_THAT(script.str(),
+              HasSubstr(fmt::format("d 256, α 0.5, LN, res., layer 3, RP {:.4f}", shown->value)));
   for (const std::string& file :
        {"rp-fig2-" + row + "-simulation.npz", "rp-fig2-" + row + "-mean-field.npz",
         std::string("rp-fig2-mean-field.png"), std::string("comparisons.csv"),
