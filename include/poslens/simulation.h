@@ -52,7 +52,7 @@ ScoreMap simulate(const SimulationOptions& options);
 
 // What a run that may be interrupted leaves behind: an artefact of the samples so far, with their
 // exact sums, written now and then. Removing it in the end is the caller's.
-struct Checkpoint {
+struct RunCheckpoint {
   std::filesystem::path file;  // none when empty
   double interval = 5;         // seconds between two of them, at least
   bool resume = false;         // go on from the file, where it exists
@@ -60,7 +60,7 @@ struct Checkpoint {
 
 // The same bits again, interrupted or not. Throws Error naming the file and the option when it is
 // of another run.
-ScoreMap simulate(const SimulationOptions& options, const Checkpoint& checkpoint);
+ScoreMap simulate(const SimulationOptions& options, const RunCheckpoint& checkpoint);
 
 // Joins all shards of a run into what one run gives, bit for bit. options: those of the run,
 // without shard. Throws Error naming the map that is no shard or of another run, and shards that

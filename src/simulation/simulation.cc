@@ -228,7 +228,7 @@ std::string to_string(Engine engine) {
 
 ScoreMap simulate(const SimulationOptions& options) { return simulate(options, {}); }
 
-ScoreMap simulate(const SimulationOptions& options, const Checkpoint& checkpoint) {
+ScoreMap simulate(const SimulationOptions& options, const RunCheckpoint& checkpoint) {
   options.validate();
   const Plan plan(options);
   const BlockList list(plan);

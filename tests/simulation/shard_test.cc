@@ -183,7 +183,7 @@ TEST(Checkpoints, AResumedRunHasTheBitsOfAnUninterruptedOne) {
     const ScoreMap whole = simulate(options);
     for (const int count : {1, 2, 5}) {
       set_thread_count(count);
-      const Checkpoint checkpoint{folder.path() / "map.partial", 0, false};
+      const RunCheckpoint checkpoint{folder.path() / "map.partial", 0, false};
       expect_identical(simulate(options, checkpoint), whole);
       const ScoreMap left = load_score_map(checkpoint.file);
       EXPECT_LT(left.count[0], 4203);
@@ -196,7 +196,7 @@ TEST(Checkpoints, AResumedRunHasTheBitsOfAnUninterruptedOne) {
 
 TEST(Checkpoints, OfAnotherRunAreRefused) {
   const TemporaryFolder folder;
-  const Checkpoint checkpoint{folder.path() / "map.partial", 0, true};
+  const RunCheckpoint checkpoint{folder.path() / "map.partial", 0, true};
   SimulationOptions options = small();
   simulate(options, checkpoint);
   const auto refused = [&](const auto& change) {
