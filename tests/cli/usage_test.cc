@@ -60,6 +60,20 @@ TEST_F(Usage, BadOptionsAreNamedWithWhatIsAllowed) {
       {"--norm max", "--norm max: expected one of l2, layernorm, rmsnorm, none"},
       {"--mask window:0", "window:0"},
       {"--rope -1", "--rope -1: expected none or a positive number"},
+      {"--mask causal@0,full@0-2", "--mask causal@0,full@0-2: expected one mask a layer"},
+      {"--mask causal,full", "--mask causal,full: expected one mask without @LAYERS"},
+      {"--mask full@4", "expected layers below 4, as --layers says"},
+      {"--mask full@", "expected a list of layers"},
+      {"--residual-weight -1", "--residual-weight -1: expected 0 to 1000"},
+      {"--residual-weight 2 --no-residual", "--residual-weight"},
+      {"--rotary-dim 8", "--rotary-dim 8: expected --rope THETA too"},
+      {"--rope 1e4 --rotary-dim 7", "--rotary-dim 7: expected an even number up to --dim 64"},
+      {"--rope-scaling yarn:4:32768", "--rope-scaling yarn:4:32768: expected --rope THETA too"},
+      {"--rope 1e4 --rope-scaling yarn:4", "--rope-scaling yarn:4: expected none, linear:F"},
+      {"--rope 1e4 --rotary-dim 2 --rope-scaling ntk:2", "more than 2 coordinates"},
+      {"--alibi 0", "--alibi 0: expected a slope above 0"},
+      {"--alibi head:8/8", "--alibi head:8/8: expected head:H/N with 0 <= H < N"},
+      {"--alibi 0.5 --closed-form", "--alibi 0.5: the closed form"},
       {"--threads 0", "--threads 0: expected 1 to 1024"},
   };
   for (const auto& [options, message] : cases) {
@@ -90,6 +104,33 @@ TEST_F(Usage, TheoryWritesAnArtefactOnce) {
   EXPECT_EQ(run_program(forced).code, 0);
   EXPECT_EQ(load_score_map(out).n, 6);
   EXPECT_THAT(files(), ElementsAre("map.npz"));
+}
+
+// The options that a map names are those that make it again.
+TEST_F(Usage, OptionsOfMasksAndPositionsRoundTrip) {
+  const std::string first = path("first.npz").string(), second = path("second.npz").string();
+  const Outcome outcome = run_program(
+      words("theory --n 7 --layers 5 --mask strided:2@0,3-4,window:3 --residual-weight 0.5 --rope "
+            "100 --rotary-dim 8 --rope-scaling llama3:8:16 --alibi head:1/2 --out " +
+            first));
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const ScoreMap map = load_score_map(first);
+  EXPECT_EQ(map.stage, Stage::biased);
+  using testing::Contains;
+  using testing::Pair;
+  const auto& options = map.provenance.options;
+  EXPECT_THAT(options, Contains(Pair("mask", "window:3,strided:2@0,strided:2@3-4")));
+  EXPECT_THAT(options, Contains(Pair("alibi", "0.00390625")));  // 2^-8
+  std::vector<std::string> arguments = {"theory", "--out", second};
+  for (const auto& [name, value] : options) {
+    arguments.push_back("--" + name + "=" + value);
+  }
+  const Outcome again = run_program(arguments);
+  ASSERT_EQ(again.code, 0) << again.err;
+  const ScoreMap twin = load_score_map(second);
+  EXPECT_EQ(twin.provenance.options, options);
+  EXPECT_EQ(twin.count, map.count);
+  EXPECT_EQ(twin.layer(4)(6, 4), map.layer(4)(6, 4));
 }
 
 TEST_F(Usage, OutputThatCannotBe) {

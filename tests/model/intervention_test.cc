@@ -112,6 +112,7 @@ TEST(Interventions, UnknownTextIsRefusedWithWhatIsAllowed) {
 
 TEST(Interventions, LayerOutOfRangeNamesLayerAndCount) {
   EXPECT_THAT(refusal({"rope=none@2-4"}), HasSubstr("layer 4: the model has 4 layers, 0 to 3"));
+  EXPECT_THAT(refusal({"mask=strided:2"}), HasSubstr("for theory and simulate"));
   EXPECT_THAT(refusal({"mask=full@9"}), HasSubstr("layer 9: the model has 4 layers"));
 }
 
