@@ -22,7 +22,7 @@ ParameterFreeSpec l2_norm(double alpha, std::optional<double> rope_theta = std::
   spec.dim = 64;
   spec.layer_count = 4;
   spec.norm = Norm::l2;
-  spec.residual = true;
+  spec.residual = 1;
   spec.alpha = alpha;
   spec.rope_theta = rope_theta;
   return spec;
