@@ -10,6 +10,7 @@ namespace poslens::cli {
 void add_analyze(CLI::App& app);
 void add_diff(CLI::App& app);
 void add_inspect(CLI::App& app);
+void add_merge(CLI::App& app);
 void add_metrics(CLI::App& app);
 void add_plot(CLI::App& app);
 void add_probe(CLI::App& app);

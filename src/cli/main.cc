@@ -47,6 +47,7 @@ int run(int argc, char** argv) {
   poslens::cli::add_analyze(app);
   poslens::cli::add_diff(app);
   poslens::cli::add_inspect(app);
+  poslens::cli::add_merge(app);
   poslens::cli::add_metrics(app);
   poslens::cli::add_plot(app);
   poslens::cli::add_probe(app);

@@ -1,0 +1,52 @@
+#include "cli/simulation_options.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "cli/options.h"
+#include "poslens/error.h"
+
+namespace poslens::cli {
+
+void add_simulation_options(CLI::App& command, SimulationOptions& options) {
+  add_parameter_free_options(command, options.spec);
+  add_number(command, "--samples", options.samples, "Samples");
+  add_number(command, "--seed", options.seed, "Seed of the random inputs");
+  command
+      .add_option_function<std::string>(
+          "--engine", [&options](const std::string& text) { options.engine = parse_engine(text); },
+          "auto, triangular (no rotary encoding, and masks that hide later keys) or dense (default "
+          "auto)")
+      ->type_name("ENGINE");
+  command.add_flag("--variance", options.variance, "Keep the variance of every score");
+  command.add_flag("--probs", options.probs, "Keep the mean attention probabilities");
+  command.add_flag("--recency", options.recency,
+                   "Keep each layer's recency probability: of S(i,k) > S(i,j), i > k > j");
+  add_number(command, "--groups", options.groups,
+             "Keep means of G interleaved groups of samples (sample s in group s mod G); 0: none");
+}
+
+SimulationOptions simulation_options_of(const ScoreMap& map) {
+  CLI::App app;
+  SimulationOptions options;
+  add_simulation_options(app, options);
+  const Provenance& provenance = map.provenance;
+  std::vector<std::string> arguments = {"--seed=" + std::to_string(provenance.seed),
+                                        "--engine=" + provenance.engine};
+  for (const auto& [name, value] : provenance.options) {
+    if (name != "shard") arguments.push_back("--" + name + "=" + value);
+  }
+  std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
+  try {
+    app.parse(arguments);
+    options.validate();
+  } catch (const CLI::ParseError& error) {
+    throw Error(std::string("expected the options of a simulation: ") + error.what());
+  } catch (const UsageError& error) {
+    throw Error(std::string("expected the options of a simulation: ") + error.what());
+  }
+  return options;
+}
+
+}  // namespace poslens::cli

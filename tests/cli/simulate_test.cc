@@ -1,0 +1,114 @@
+// Runs in parts, from the command line: shards and their merge, and runs that were killed.
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <thread>
+
+#include "cli/program.h"
+#include "poslens/npz.h"
+
+namespace poslens {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Simulate : public ProgramTest {
+ protected:
+  // All arrays must have the same bytes; meta.json has times in it.
+  static void expect_same_arrays(const fs::path& a, const fs::path& b) {
+    const NpzContents of_a = read_npz(a), of_b = read_npz(b);
+    EXPECT_EQ(of_a.arrays.size(), of_b.arrays.size());
+    for (const auto& [name, array] : of_a.arrays) {
+      ASSERT_TRUE(of_b.arrays.contains(name)) << name;
+      EXPECT_EQ(array.shape, of_b.arrays.at(name).shape) << name;
+      EXPECT_TRUE(array.bytes == of_b.arrays.at(name).bytes) << name;
+    }
+  }
+
+  std::vector<std::string> simulate(const std::string& line, const std::string& out) const {
+    std::vector<std::string> arguments = words("simulate " + line + " --out");
+    arguments.push_back(path(out).string());
+    return arguments;
+  }
+
+  static void expect_success(const Outcome& outcome) {
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(outcome.err, "");
+  }
+
+  // Starts the program and kills it (SIGKILL) as soon as the file is there.
+  static void kill_once_there_is(const fs::path& file, const std::vector<std::string>& arguments) {
+    std::vector<std::string> copies = arguments;
+    std::string program = POSLENS_PROGRAM;
+    std::vector<char*> argv = {program.data()};
+    for (std::string& argument : copies) argv.push_back(argument.data());
+    argv.push_back(nullptr);
+    pid_t child = 0;
+    ASSERT_EQ(posix_spawn(&child, program.c_str(), nullptr, nullptr, argv.data(), environ), 0);
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(2);
+    while (!fs::exists(file) && std::chrono::steady_clock::now() < deadline) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    kill(child, SIGKILL);
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFSIGNALED(status)) << "the run ended before it could be killed";
+  }
+};
+
+constexpr const char* kOptions =
+    "--n 11 --samples 4203 --alpha 0.1 --seed 5 --variance --probs --recency --groups 2 "
+    "--norm layernorm --score-scale inv-dim --no-residual --mask window:4";
+
+TEST_F(Simulate, ShardsMergeToOneRun) {
+  expect_success(run_program(simulate(kOptions, "whole.npz")));
+  std::vector<std::string> merge = {"merge"};
+  for (const char* shard : {"1/3", "2/3", "3/3"}) {
+    const std::string name = std::string("part") + shard[0];
+    expect_success(run_program(simulate(kOptions + std::string(" --shard ") + shard, name)));
+    merge.push_back(path(name).string());
+  }
+  merge.insert(merge.end(), {"--out", path("merged.npz").string()});
+  expect_success(run_program(merge));
+  expect_same_arrays(path("merged.npz"), path("whole.npz"));
+  EXPECT_EQ(files(),
+            (std::vector<std::string>{"merged.npz", "part1", "part2", "part3", "whole.npz"}));
+
+  merge[1] = path("whole.npz").string();
+  merge.back() = path("other.npz").string();
+  expect_error_with(run_program(merge), 1, "whole.npz: expected a shard of a simulation");
+}
+
+TEST_F(Simulate, ARunThatWasKilledGoesOn) {
+  const std::string line = "--n 40 --samples 20003 --groups 3 --variance --rope 1e4 --seed 8";
+  expect_success(run_program(simulate(line, "whole.npz")));
+  kill_once_there_is(path("map.npz.partial"),
+                     simulate(line + " --checkpoint 0 --threads 2", "map.npz"));
+  EXPECT_FALSE(fs::exists(path("map.npz")));
+
+  expect_error_with(run_program(simulate(line, "map.npz")), 1,
+                    "map.npz.partial: is of an interrupted run; --resume goes on with it");
+  expect_error_with(run_program(simulate(line + "1 --resume", "map.npz")), 1,
+                    "map.npz.partial: expected --seed 81, found 8");
+  ASSERT_TRUE(fs::exists(path("map.npz.partial")));
+
+  expect_success(run_program(simulate(line + " --resume --threads 1", "map.npz")));
+  expect_same_arrays(path("map.npz"), path("whole.npz"));
+  EXPECT_EQ(files(), (std::vector<std::string>{"map.npz", "whole.npz"}));
+}
+
+TEST_F(Simulate, WrongPartsAreRefused) {
+  expect_error(run_program(simulate("--shard 4/3", "a.npz")), 2,
+               "--shard 4/3: expected i/N with 1 <= i <= N <= 1000000");
+  expect_error_with(run_program(simulate("--samples 100 --shard 2/3", "a.npz")), 2,
+                    "--shard 2/3: 100 samples make 1 blocks");
+  expect_error_with(run_program(simulate("--checkpoint -1", "a.npz")), 2, "--checkpoint -1");
+  EXPECT_EQ(files(), std::vector<std::string>());
+}
+
+}  // namespace
+}  // namespace poslens
