@@ -15,7 +15,6 @@ build=(
 test=(
   clang-format clang-tidy git libgtest-dev libgmock-dev
   libomp-dev          # clang-tidy reads sources that include omp.h
-  chromium            # the report is opened in a real browser
 )
 case $what in
   build) packages=("${build[@]}") ;;
