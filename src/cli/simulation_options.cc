@@ -1,5 +1,7 @@
 #include "cli/simulation_options.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -35,7 +37,7 @@ SimulationOptions simulation_options_of(const ScoreMap& map) {
   std::vector<std::string> arguments = {"--seed=" + std::to_string(provenance.seed),
                                         "--engine=" + provenance.engine};
   for (const auto& [name, value] : provenance.options) {
-    if (name != "shard") arguments.push_back("--" + name + "=" + value);
+    if (name != "shard") arguments.push_back(fmt::format("--{}={}", name, value));
   }
   std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
   try {

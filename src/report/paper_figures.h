@@ -27,9 +27,9 @@ struct PaperFigure {
   std::vector<PaperRow> rows;
   bool drawn = true;                 // else a table
   bool diagonal_normalised = false;  // every row once more below, diagonal-normalised
-  std::string_view published = "";   // mean scores, CSV; empty: nothing to compare with
+  std::string_view published{};      // mean scores, CSV; empty: nothing to compare with
   bool recency = false;              // with the recency probability of every panel
-  std::string_view published_recency = "";
+  std::string_view published_recency{};
   std::int64_t samples = 100000;  // of each simulation, unless told otherwise
   double seconds = 1;             // with so many samples, about, on two cores
 };

@@ -25,8 +25,8 @@ double recency_pairs(const ParameterFreeSpec& spec, int layer) {
   for (std::int64_t query = 0; query < spec.n; ++query) {
     const KeyRange keys = spec.mask_of(layer).keys(query, spec.n);
     const std::int64_t last = std::min(keys.last, query);
-    const auto before = static_cast<double>((last - keys.first + keys.step - 1) / keys.step);
-    pairs += before * (before - 1) / 2;
+    const std::int64_t before = (last - keys.first + keys.step - 1) / keys.step;
+    pairs += static_cast<double>(before) * static_cast<double>(before - 1) / 2;
   }
   return pairs;
 }

@@ -123,7 +123,7 @@ TEST_F(Usage, OptionsOfMasksAndPositionsRoundTrip) {
   EXPECT_THAT(options, Contains(Pair("alibi", "0.00390625")));  // 2^-8
   std::vector<std::string> arguments = {"theory", "--out", second};
   for (const auto& [name, value] : options) {
-    arguments.push_back("--" + name + "=" + value);
+    arguments.push_back(std::string("--").append(name).append("=").append(value));
   }
   const Outcome again = run_program(arguments);
   ASSERT_EQ(again.code, 0) << again.err;
