@@ -24,18 +24,6 @@ Json json_of(const MapCodes& codes) {
           {"high", codes.high}, {"triangle", codes.triangle},  {"codes", base64(codes.codes)}};
 }
 
-// Samples behind the pairs that are not hidden: one number as a rule.
-Json sample_range(const ScoreMap& map) {
-  std::int64_t low = 0;
-  std::int64_t high = 0;
-  for (const std::int64_t count : map.count) {
-    if (count == 0) continue;
-    low = low == 0 ? count : std::min(low, count);
-    high = std::max(high, count);
-  }
-  return {low, high};
-}
-
 Json json_of(const ScoreMap& map, std::size_t place) {
   const std::size_t block = block_for(static_cast<std::size_t>(map.n), kLargestSide);
   const Matrix<float> raw = pool_mean(map.layer(place), block);

@@ -1,8 +1,10 @@
 #pragma once
 // The parts of report.html. Each returns a piece of HTML whose tags are balanced.
 
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "poslens/analysis.h"
 
@@ -21,6 +23,9 @@ std::string format_share(const Estimate& share);
 // False when the position signal of a layer cannot be told from zero: within two standard errors.
 // Shares of it are then ratios of noise.
 bool has_signal(const Decomposition& decomposition);
+
+// Smallest and largest number of samples behind the pairs that are not hidden; zeros when all are.
+std::pair<std::int64_t, std::int64_t> sample_range(const ScoreMap& map);
 
 // --- html_summary.cc ---
 

@@ -62,13 +62,7 @@ std::string layers_with_signal(const CellResult& result) {
 using Fact = std::pair<std::string, std::string>;
 
 std::string samples_of(const ScoreMap& map) {
-  std::int64_t low = 0;
-  std::int64_t high = 0;
-  for (const std::int64_t count : map.count) {
-    if (count == 0) continue;
-    low = low == 0 ? count : std::min(low, count);
-    high = std::max(high, count);
-  }
+  const auto [low, high] = sample_range(map);
   return low == high ? fmt::format("{}", high) : fmt::format("{} to {}", low, high);
 }
 
