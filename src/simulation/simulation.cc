@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
-#include <map>
 #include <numeric>
 #include <optional>
 
 #include "poslens/error.h"
 #include "poslens/resources.h"
 #include "poslens/version.h"
+#include "simulation/describe.h"
 #include "simulation/run.h"
 
 namespace poslens {
@@ -96,6 +96,8 @@ ScoreMap to_map(const Plan& plan, const Part& part) {
   return map;
 }
 
+}  // namespace
+
 Provenance provenance(const SimulationOptions& options) {
   Provenance provenance;
   provenance.options = options.spec.options();
@@ -114,7 +116,6 @@ Provenance provenance(const SimulationOptions& options) {
   return provenance;
 }
 
-// A part's means and what they are.
 ScoreMap describe(const Plan& plan, const Part& part) {
   ScoreMap map = to_map(plan, part);
   const SimulationOptions& options = plan.options;
@@ -136,6 +137,8 @@ std::optional<std::string> shard_of(const ScoreMap& map) {
   }
   return std::nullopt;
 }
+
+namespace {
 
 Part read_checkpoint(const Plan& plan, const std::filesystem::path& file) {
   const ScoreMap map = load_score_map(file);
@@ -254,59 +257,6 @@ ScoreMap simulate(const SimulationOptions& options, const RunCheckpoint& checkpo
   run_blocks(plan, list.shard(shard), part, save_part, checkpoint.interval);
   ScoreMap map = describe(plan, part);
   if (options.shard) map.sums = pack(part);
-  return map;
-}
-
-ScoreMap merge_shards(const SimulationOptions& options, const std::vector<NamedMap>& shards) {
-  const Plan plan(options);
-  const BlockList list(plan);
-  std::map<int, std::string> found;  // index -> name
-  std::optional<Shard> like;
-  Part all(plan);
-  std::int64_t memory = 0;
-  for (const auto& [name, map] : shards) {
-    try {
-      const auto text = shard_of(map);
-      if (!text || map.sums.empty()) {
-        throw Error("expected a shard of a simulation, which `poslens simulate --shard` writes");
-      }
-      check_same_run(map.provenance, provenance(options));
-      const Shard shard = Shard::parse(*text);
-      if (!like) like = shard;
-      if (shard.count != like->count) {
-        throw Error(fmt::format("expected one of {} shards, as {} is, found shard {}", like->count,
-                                shards.front().name, shard.text()));
-      }
-      const auto [twin, is_new] = found.emplace(shard.index, name);
-      if (!is_new) {
-        throw Error(fmt::format("shard {} is given twice, also as {}", shard.text(), twin->second));
-      }
-      const Part part = unpack(plan, map);
-      const BlockRange range = list.shard(shard);
-      const std::vector<BlockRange> done = part.blocks.ranges();
-      if (done.size() != 1 || done[0].first != range.first || done[0].last != range.last) {
-        throw Error(fmt::format("shard {} is not complete; finish it with --resume", shard.text()));
-      }
-      for (std::size_t group = 0; group < all.groups.size(); ++group) {
-        all.groups[group].add(part.groups[group]);
-      }
-      all.blocks.add(range);
-      all.seconds += part.seconds;
-      memory = std::max(memory, map.provenance.peak_memory_bytes);
-    } catch (const Error& error) {
-      throw Error(name + ": " + error.what());
-    }
-  }
-  std::string missing;
-  for (int index = 1; like && index <= like->count; ++index) {
-    if (!found.contains(index)) missing += fmt::format(" {}/{}", index, like->count);
-  }
-  if (!like || !missing.empty()) {
-    throw Error(like ? "expected every shard, but these are missing:" + missing
-                     : "expected shards to merge, found none");
-  }
-  ScoreMap map = describe(plan, all);
-  map.provenance.peak_memory_bytes = memory;
   return map;
 }
 
