@@ -61,6 +61,8 @@ struct ScoreMap {
   std::vector<float> scores_heads;  // [layers, heads, n, n]
   std::vector<double> loss;         // [n-1] next-token cross entropy by position, nats
   std::vector<double> recency;      // [layers] recency probability
+  // [layers] share of the samples' rows that increase strictly with the key
+  std::vector<double> monotonicity;
   // Parts of a simulation: the exact sums that the means come from, and which blocks of samples
   // they cover; only src/simulation reads them.
   std::map<std::string, std::vector<std::int64_t>> sums;

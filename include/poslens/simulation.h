@@ -35,6 +35,7 @@ struct SimulationOptions {
   bool variance = false;       // keep the variance over samples of every score
   bool probs = false;          // keep mean attention probabilities
   bool recency = false;        // keep the recency probability of every layer
+  bool monotonicity = false;   // keep the share of rows that increase with the key, by layer
   std::int64_t groups = 0;     // > 1: keep means of interleaved groups of samples
   std::optional<Shard> shard;  // run this part alone, and keep its exact sums in the map
 

@@ -25,6 +25,9 @@ void add_simulation_options(CLI::App& command, SimulationOptions& options) {
   command.add_flag("--probs", options.probs, "Keep the mean attention probabilities");
   command.add_flag("--recency", options.recency,
                    "Keep each layer's recency probability: of S(i,k) > S(i,j), i > k > j");
+  command.add_flag("--monotonicity", options.monotonicity,
+                   "Keep each layer's share of rows (of single samples) whose scores increase "
+                   "strictly with the key, up to the query");
   add_number(command, "--groups", options.groups,
              "Keep means of G interleaved groups of samples (sample s in group s mod G); 0: none");
 }

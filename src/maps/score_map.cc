@@ -120,6 +120,9 @@ void save(const ScoreMap& map, const std::filesystem::path& path) {
   if (!map.recency.empty()) {
     arrays.push_back(array_ref("recency", {layers}, std::span(map.recency)));
   }
+  if (!map.monotonicity.empty()) {
+    arrays.push_back(array_ref("monotonicity", {layers}, std::span(map.monotonicity)));
+  }
   for (const auto& [name, values] : map.sums) {
     arrays.push_back(
         array_ref(kSum + name, {static_cast<std::int64_t>(values.size())}, std::span(values)));
@@ -163,6 +166,9 @@ ScoreMap load_score_map(const std::filesystem::path& path) {
   if (reader.has("loss")) map.loss = reader.take<double>("loss", ArrayType::f64, {map.n - 1});
   if (reader.has("recency")) {
     map.recency = reader.take<double>("recency", ArrayType::f64, {layers});
+  }
+  if (reader.has("monotonicity")) {
+    map.monotonicity = reader.take<double>("monotonicity", ArrayType::f64, {layers});
   }
   for (const auto& [name, array] : contents.arrays) {
     if (!name.starts_with(kSum)) continue;

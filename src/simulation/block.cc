@@ -79,6 +79,7 @@ BlockBuffers::BlockBuffers(const Plan& plan)
   scores = lane_buffer(largest);
   if (plan.options.variance) pivots = lane_buffer(score_sums.size / kMaxLanes + 1);
   sums.recency.resize(plan.layers);
+  sums.monotone.resize(plan.layers);
 }
 
 BlockRunner::BlockRunner(const Plan& plan)
@@ -92,6 +93,7 @@ const BlockSums& BlockRunner::run(const BlockSamples& samples) {
   buffers.square_sums.clear();
   buffers.prob_sums.clear();
   std::fill(buffers.sums.recency.begin(), buffers.sums.recency.end(), 0);
+  std::fill(buffers.sums.monotone.begin(), buffers.sums.monotone.end(), 0);
   HWY_DYNAMIC_DISPATCH(RunBlock)(*plan_, samples, buffers);
   if (plan_->options.variance) {
     // From sums of S - pivot and (S - pivot)^2 to sums of S and S^2.

@@ -26,7 +26,8 @@ struct BlockSums {
   std::vector<double> scores;
   std::vector<double> squares;
   std::vector<double> probs;
-  std::vector<std::int64_t> recency;  // [layers]: pairs (k, j), i > k > j, with S_ik > S_ij
+  std::vector<std::int64_t> recency;   // [layers]: pairs (k, j), i > k > j, with S_ik > S_ij
+  std::vector<std::int64_t> monotone;  // [layers]: rows whose scores increase with the key
 };
 
 struct BlockBuffers;

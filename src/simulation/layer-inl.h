@@ -17,6 +17,7 @@
 
 #include "simulation/buffers.h"
 #include "simulation/lanes-inl.h"
+#include "simulation/observables-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace poslens::HWY_NAMESPACE {
@@ -58,6 +59,7 @@ class LayerKernel {
       if (plan_.slope > 0) Bias(panel);
       SumScores(layer, panel, live, first_of_block);
       if (plan_.options.recency) CountRecency(layer, p, live);
+      if (plan_.options.monotonicity) CountMonotone(plan_, layer, p, live, buffers_);
       if (last && !plan_.options.probs) continue;
       FloatLanes row_scale[kPanelRows];
       Softmax(layer, p, live, row_scale);

@@ -19,16 +19,22 @@ namespace {
 
 constexpr std::int64_t kMostSamples = 100'000'000'000;  // see totals.h
 
-// Pairs (k, j) of keys visible in a layer with i > k > j, over all queries i.
-double recency_pairs(const ParameterFreeSpec& spec, int layer) {
-  double pairs = 0;
+// What the statistics of a sample's own scores run over in a layer.
+struct Comparisons {
+  double pairs = 0;  // (k, j) of visible keys with i > k > j, over all queries i
+  double rows = 0;   // queries that have such a pair
+};
+
+Comparisons comparisons(const ParameterFreeSpec& spec, int layer) {
+  Comparisons all;
   for (std::int64_t query = 0; query < spec.n; ++query) {
     const KeyRange keys = spec.mask_of(layer).keys(query, spec.n);
     const std::int64_t last = std::min(keys.last, query);
     const std::int64_t before = (last - keys.first + keys.step - 1) / keys.step;
-    pairs += static_cast<double>(before) * static_cast<double>(before - 1) / 2;
+    all.pairs += static_cast<double>(before) * static_cast<double>(before - 1) / 2;
+    all.rows += before > 1 ? 1 : 0;
   }
-  return pairs;
+  return all;
 }
 
 // Writes value(layer, query, key) of every visible pair to out [layers, n, n].
@@ -86,11 +92,14 @@ ScoreMap to_map(const Plan& plan, const Part& part) {
            [&](auto layer, auto query, auto key) { return group.score(layer, query, key); });
     }
   }
-  if (options.recency) {
-    for (std::size_t layer = 0; layer < plan.layers; ++layer) {
-      const double pairs = recency_pairs(options.spec, static_cast<int>(layer));
-      map.recency.push_back(static_cast<double>(all.recency(layer)) /
-                            (pairs * static_cast<double>(all.samples())));
+  for (std::size_t layer = 0; layer < plan.layers; ++layer) {
+    const Comparisons made = comparisons(options.spec, static_cast<int>(layer));
+    const auto samples = static_cast<double>(all.samples());
+    if (options.recency) {
+      map.recency.push_back(static_cast<double>(all.recency(layer)) / (made.pairs * samples));
+    }
+    if (options.monotonicity) {
+      map.monotonicity.push_back(static_cast<double>(all.monotone(layer)) / (made.rows * samples));
     }
   }
   return map;
@@ -106,7 +115,7 @@ Provenance provenance(const SimulationOptions& options) {
   if (options.groups > 1) list.emplace_back("groups", std::to_string(options.groups));
   for (const auto& [name, on] :
        {std::pair("variance", options.variance), std::pair("probs", options.probs),
-        std::pair("recency", options.recency)}) {
+        std::pair("recency", options.recency), std::pair("monotonicity", options.monotonicity)}) {
     if (on) list.emplace_back(name, "on");
   }
   if (options.shard) list.emplace_back("shard", options.shard->text());
@@ -184,12 +193,12 @@ void SimulationOptions::validate() const {
   if (groups != 0 && (groups < 2 || groups > std::min<std::int64_t>(samples, 1024))) {
     refuse("--groups", groups, "2 to 1024, and no more than there are samples");
   }
-  for (int layer = 0; recency && layer < spec.layer_count; ++layer) {
-    if (recency_pairs(spec, layer) > 0) continue;
+  for (int layer = 0; (recency || monotonicity) && layer < spec.layer_count; ++layer) {
+    if (comparisons(spec, layer).rows > 0) continue;
     throw UsageError(
-        fmt::format("--recency: expected a query that sees two keys before it, found none in layer "
-                    "{} with --n {} --mask {}",
-                    layer, spec.n, spec.mask_text()));
+        fmt::format("--{}: expected a query that sees two keys before it, found none in layer {} "
+                    "with --n {} --mask {}",
+                    recency ? "recency" : "monotonicity", layer, spec.n, spec.mask_text()));
   }
   choose_engine(*this);
 }

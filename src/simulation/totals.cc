@@ -14,7 +14,7 @@ constexpr double kQuanta = 0x1p24;  // in the largest value of one sample
 
 }  // namespace
 
-Totals::Totals(const Plan& plan) : plan_(&plan), recency_(plan.layers) {
+Totals::Totals(const Plan& plan) : plan_(&plan), recency_(plan.layers), monotone_(plan.layers) {
   for (std::size_t layer = 0; layer < plan.layers; ++layer) {
     const double bound = plan.score_bound(layer);
     score_bounds_.push_back(bound);
@@ -56,6 +56,7 @@ void Totals::add(const BlockSums& sums, std::int64_t samples) {
   add(sums.probs, prob_bounds_, probs_);
   for (std::size_t layer = 0; layer < plan_->layers; ++layer) {
     recency_[layer] += sums.recency[layer];
+    monotone_[layer] += sums.monotone[layer];
   }
   samples_[0] += samples;
 }

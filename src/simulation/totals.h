@@ -29,18 +29,20 @@ class Totals {
   double probability(std::size_t layer, std::size_t query, std::size_t key) const;
   double variance(std::size_t layer, std::size_t query, std::size_t key) const;
   std::int64_t recency(std::size_t layer) const { return recency_[layer]; }
+  std::int64_t monotone(std::size_t layer) const { return monotone_[layer]; }
 
   // Every sum there is, and its name in files: what shards and interrupted runs carry on.
   struct Sum {
     const char* name;
     std::vector<std::int64_t> Totals::*values;
   };
-  static constexpr std::array<Sum, 5> sums() {
+  static constexpr std::array<Sum, 6> sums() {
     return {{{"samples", &Totals::samples_},
              {"scores", &Totals::scores_},
              {"squares", &Totals::squares_},
              {"probs", &Totals::probs_},
-             {"recency", &Totals::recency_}}};
+             {"recency", &Totals::recency_},
+             {"monotone", &Totals::monotone_}}};
   }
 
  private:
@@ -54,7 +56,7 @@ class Totals {
   std::vector<std::int64_t> samples_ = {0};
   std::vector<double> score_bounds_, square_bounds_, prob_bounds_;  // [layers]
   std::vector<std::int64_t> scores_, squares_, probs_;              // [layers, score_count]
-  std::vector<std::int64_t> recency_;                               // [layers]
+  std::vector<std::int64_t> recency_, monotone_;                    // [layers]
 };
 
 }  // namespace poslens

@@ -38,6 +38,7 @@ ScoreMap full_map() {
   map.scores_heads = numbers(5 * 18, 400);
   map.loss = {2.5, 1.25};
   map.recency = {0.5, 0.75};
+  map.monotonicity = {0.125, 0.25};
   Provenance& provenance = map.provenance;
   provenance.averaging = "mean over 5 sequences";
   provenance.options = {{"length", "3"}, {"dtype", "f32"}};
@@ -80,6 +81,7 @@ void expect_same(const ScoreMap& a, const ScoreMap& b) {
   EXPECT_EQ(a.scores_heads, b.scores_heads);
   EXPECT_EQ(a.loss, b.loss);
   EXPECT_EQ(a.recency, b.recency);
+  EXPECT_EQ(a.monotonicity, b.monotonicity);
   const Provenance &p = a.provenance, &q = b.provenance;
   EXPECT_EQ(p.averaging, q.averaging);
   EXPECT_EQ(p.options, q.options);

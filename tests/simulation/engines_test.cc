@@ -194,7 +194,7 @@ TEST_P(Engines, EqualTheSimpleLayer) {
   SimulationOptions options;
   options.spec = GetParam().spec;
   options.engine = GetParam().engine;
-  options.variance = options.probs = options.recency = true;
+  options.variance = options.probs = options.recency = options.monotonicity = true;
   const Plan plan(options);
   ASSERT_EQ(plan.triangular, GetParam().engine == Engine::triangular);
   const ParameterFreeSpec& spec = options.spec;
@@ -203,6 +203,7 @@ TEST_P(Engines, EqualTheSimpleLayer) {
   std::vector<Matrix<double>> scores(plan.layers, Matrix<double>(plan.n, plan.n));
   std::vector<Matrix<double>> squares = scores, probs = scores;
   std::vector<std::int64_t> recency(plan.layers), unclear = recency;  // within rounding of equal
+  std::vector<test::SimpleMonotonicity> monotone(plan.layers);
   double largest = 1;
   for (Matrix<double> x : random_inputs(spec)) {
     const Matrix<double> rows =
@@ -211,6 +212,10 @@ TEST_P(Engines, EqualTheSimpleLayer) {
     for (std::size_t layer = 0; layer < plan.layers; ++layer) {
       const SimpleLayer simple = simple_layer(spec, static_cast<int>(layer), x);
       const Mask& mask = spec.mask_of(static_cast<int>(layer));
+      const test::SimpleMonotonicity rows_of_sample =
+          test::simple_monotonicity(simple.scores, mask, 1e-5);
+      monotone[layer].rows += rows_of_sample.rows;
+      monotone[layer].unclear += rows_of_sample.unclear;
       for (std::size_t i = 0; i < plan.n; ++i) {
         const auto query = static_cast<std::int64_t>(i);
         for (std::size_t j = 0; j < plan.n; ++j) {
@@ -241,6 +246,7 @@ TEST_P(Engines, EqualTheSimpleLayer) {
               [&](auto layer, auto i, auto j) { return probs[layer](i, j); });
   for (std::size_t layer = 0; layer < plan.layers; ++layer) {
     EXPECT_LE(std::abs(sums.recency[layer] - recency[layer]), unclear[layer]);
+    EXPECT_LE(std::abs(sums.monotone[layer] - monotone[layer].rows), monotone[layer].unclear);
   }
 }
 

@@ -26,7 +26,7 @@ SimulationOptions small() {
   options.spec.alpha = 0.1;
   options.samples = 4203;
   options.seed = 5;
-  options.variance = options.probs = options.recency = true;
+  options.variance = options.probs = options.recency = options.monotonicity = true;
   return options;
 }
 
@@ -43,6 +43,7 @@ void expect_identical(const ScoreMap& a, const ScoreMap& b) {
   expect_bits(a.probs, b.probs, "probs");
   expect_bits(a.scores_groups, b.scores_groups, "scores_groups");
   expect_bits(a.recency, b.recency, "recency");
+  expect_bits(a.monotonicity, b.monotonicity, "monotonicity");
   EXPECT_EQ(a.sums, b.sums);
   EXPECT_EQ(a.provenance.averaging, b.provenance.averaging);
   EXPECT_EQ(a.provenance.options, b.provenance.options);

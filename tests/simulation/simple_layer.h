@@ -89,4 +89,29 @@ inline SimpleLayer simple_layer(const ParameterFreeSpec& spec, int number, Matri
   return layer;
 }
 
+struct SimpleMonotonicity {
+  std::int64_t rows = 0;  // whose scores increase strictly over two keys or more before the query
+  std::int64_t unclear = 0;  // rows that hang on a difference below the tolerance
+};
+
+// Of one sample's scores of a layer.
+inline SimpleMonotonicity simple_monotonicity(const Matrix<double>& scores, const Mask& mask,
+                                              double tolerance) {
+  SimpleMonotonicity found;
+  for (std::size_t i = 0; i < scores.rows(); ++i) {
+    std::vector<double> row;
+    for (std::size_t j = 0; j < i; ++j) {
+      if (mask.visible(static_cast<std::int64_t>(i), static_cast<std::int64_t>(j))) {
+        row.push_back(scores(i, j));
+      }
+    }
+    if (row.size() < 2) continue;
+    double least = 1e300;
+    for (std::size_t k = 1; k < row.size(); ++k) least = std::min(least, row[k] - row[k - 1]);
+    found.rows += least > 0;
+    found.unclear += std::abs(least) < tolerance;
+  }
+  return found;
+}
+
 }  // namespace poslens::test

@@ -290,6 +290,7 @@ void expect_identical(const ScoreMap& a, const ScoreMap& b) {
   EXPECT_TRUE(equal(a.probs, b.probs));
   EXPECT_TRUE(equal(a.scores_groups, b.scores_groups));
   EXPECT_EQ(a.recency, b.recency);
+  EXPECT_EQ(a.monotonicity, b.monotonicity);
 }
 
 TEST(Simulation, AnyThreadCountGivesTheSameBits) {
@@ -301,7 +302,7 @@ TEST(Simulation, AnyThreadCountGivesTheSameBits) {
   for (SimulationOptions& options : cases) {
     options.samples = test::kSanitized ? 2003 : 5003;
     options.spec.alpha = 0.1;
-    options.variance = options.probs = options.recency = true;
+    options.variance = options.probs = options.recency = options.monotonicity = true;
     set_thread_count(1);
     const ScoreMap one = simulate(options);
     for (const int count : {2, 5}) {
@@ -415,6 +416,11 @@ TEST(Simulation, BadOptionsAreRefused) {
     o.spec.mask = Mask::parse("full");
   });
   expect("--alpha", [](SimulationOptions& o) { o.spec.alpha = 1; });
+  expect("--monotonicity: expected a query that sees two keys before it, found none in layer 1",
+         [](SimulationOptions& o) {
+           o.monotonicity = true;
+           o.spec.layer_masks[1] = Mask::parse("window:2");
+         });
 }
 
 }  // namespace
