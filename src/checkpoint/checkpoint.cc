@@ -4,57 +4,16 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <system_error>
+#include <utility>
 
+#include "checkpoint/containers.h"
 #include "checkpoint/gguf.h"
 #include "checkpoint/mapped_file.h"
 #include "poslens/error.h"
 
 namespace poslens {
 namespace {
-
-// FNV-1a, 64 bits (Fowler, Noll, Vo): h <- (h xor byte) * prime.
-class Fnv1a {
- public:
-  void add(std::span<const std::byte> bytes) {
-    for (const std::byte byte : bytes) {
-      hash_ = (hash_ ^ static_cast<std::uint64_t>(byte)) * 0x100000001b3u;
-    }
-  }
-  std::uint64_t value() const { return hash_; }
-
- private:
-  std::uint64_t hash_ = 0xcbf29ce484222325u;
-};
-
-class GgufCheckpoint : public Checkpoint {
- public:
-  explicit GgufCheckpoint(const std::filesystem::path& path)
-      : path_(path), file_(path), contents_(parse_gguf(file_.bytes(), path.string())) {}
-
-  const std::filesystem::path& path() const override { return path_; }
-  std::string format() const override { return fmt::format("GGUF v{}", contents_.version); }
-  const std::vector<TensorEntry>& tensors() const override { return contents_.tensors; }
-  const std::map<std::string, MetadataValue>& metadata() const override {
-    return contents_.metadata;
-  }
-
-  std::string fingerprint() const override {
-    constexpr std::size_t kSample = 64;
-    Fnv1a hash;
-    hash.add(file_.bytes().first(contents_.header_bytes));
-    const std::uint64_t size = file_.bytes().size();
-    hash.add(std::as_bytes(std::span(&size, 1)));
-    for (const TensorEntry& tensor : contents_.tensors) {
-      hash.add(tensor.bytes.first(std::min(kSample, tensor.bytes.size())));
-    }
-    return fmt::format("{:016x}", hash.value());
-  }
-
- private:
-  std::filesystem::path path_;
-  MappedFile file_;
-  GgufContents contents_;
-};
 
 std::string kind_of(const MetadataValue& value) {
   constexpr std::string_view kKinds[] = {"a boolean",
@@ -98,16 +57,24 @@ const T& required(const Checkpoint& checkpoint, std::string_view key, std::strin
 
 }  // namespace
 
-std::unique_ptr<Checkpoint> Checkpoint::open(const std::filesystem::path& path) {
-  auto checkpoint = std::make_unique<GgufCheckpoint>(path);
-  const std::int64_t parts = checkpoint->integer_or("split.count", 1);
-  if (parts > 1) {
-    throw Error(
-        fmt::format("{}: metadata 'split.count': expected a whole model in one file, found "
-                    "one of {} parts; llama.cpp's llama-gguf-split --merge joins them",
-                    path.string(), parts));
+void add_weights(Hash& hash, std::span<const std::byte> file, std::size_t header_bytes,
+                 std::span<const TensorEntry> tensors) {
+  constexpr std::size_t kSample = 64;
+  const std::uint64_t size = file.size();
+  hash.add(file.first(header_bytes)).add(std::as_bytes(std::span(&size, 1)));
+  for (const TensorEntry& tensor : tensors) {
+    hash.add(tensor.bytes.first(std::min(kSample, tensor.bytes.size())));
   }
-  return checkpoint;
+}
+
+std::unique_ptr<Checkpoint> Checkpoint::open(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) return open_folder(path);
+  // A safetensors file that starts so would have a header of a gigabyte, which none may have.
+  auto file = std::make_shared<const MappedFile>(path);
+  const bool is_gguf = looks_like_gguf(file->bytes());
+  if (!is_gguf && path.extension() == ".safetensors") return open_safetensors(path);
+  return open_gguf(path, std::move(file));
 }
 
 const TensorEntry* Checkpoint::find(std::string_view name) const {
@@ -119,7 +86,13 @@ const TensorEntry* Checkpoint::find(std::string_view name) const {
 const TensorEntry& Checkpoint::require(std::string_view name,
                                        const std::vector<std::int64_t>& shape) const {
   const TensorEntry* tensor = find(name);
-  if (tensor != nullptr && tensor->shape == shape) return *tensor;
+  if (tensor != nullptr && tensor->shape == shape) {
+    if (is_expandable(tensor->type)) return *tensor;
+    throw Error(
+        fmt::format("{}: tensor '{}': expected floating-point or ggml's quantised numbers, "
+                    "found {}",
+                    path().string(), name, to_string(tensor->type)));
+  }
   throw Error(fmt::format(
       "{}: tensor '{}': expected shape [{}], found {}", path().string(), name,
       fmt::join(shape, ", "),

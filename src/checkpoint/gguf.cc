@@ -1,6 +1,7 @@
 #include "checkpoint/gguf.h"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <optional>
 #include <set>
@@ -8,6 +9,7 @@
 #include <type_traits>
 
 #include "checkpoint/gguf_reader.h"
+#include "checkpoint/printable.h"
 
 namespace poslens {
 namespace {
@@ -294,14 +296,8 @@ std::uint32_t read_version(GgufReader& reader, std::span<const std::byte> file) 
 
 }  // namespace
 
-std::string printable(std::string_view text) {
-  constexpr std::size_t kLongest = 60;
-  std::string result = "'";
-  for (const char character : text.substr(0, kLongest)) {
-    const auto byte = static_cast<unsigned char>(character);
-    result += byte < 0x20 || byte >= 0x7f ? fmt::format("\\x{:02x}", byte) : std::string{character};
-  }
-  return result + (text.size() > kLongest ? "…'" : "'");
+bool looks_like_gguf(std::span<const std::byte> file) {
+  return file.size() >= 4 && std::memcmp(file.data(), "GGUF", 4) == 0;
 }
 
 GgufContents parse_gguf(std::span<const std::byte> file, const std::string& file_name) {

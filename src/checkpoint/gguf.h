@@ -24,11 +24,10 @@ struct GgufContents {
   std::size_t header_bytes = 0;      // up to the end of the tensor descriptions
 };
 
+bool looks_like_gguf(std::span<const std::byte> file);
+
 // A function of the bytes alone: allocates no more than a small multiple of what is there, and
 // throws Error for whatever else than a whole GGUF file it is given. file_name is for messages.
 GgufContents parse_gguf(std::span<const std::byte> file, const std::string& file_name);
-
-// As it can stand in a message: quoted, without control characters, cut after 60 bytes.
-std::string printable(std::string_view text);
 
 }  // namespace poslens

@@ -1,9 +1,12 @@
+#include <fmt/format.h>
+
 #include <array>
 #include <cstring>
 #include <stdexcept>
 
 #include "checkpoint/half.h"
 #include "poslens/checkpoint.h"
+#include "poslens/error.h"
 
 namespace poslens {
 namespace {
@@ -12,6 +15,18 @@ std::uint16_t load16(const std::byte* from) {
   std::uint16_t value;
   std::memcpy(&value, from, sizeof value);
   return value;
+}
+
+void expand_f64(const std::byte* from, std::int64_t count, float* out) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    double value;
+    std::memcpy(&value, from + 8 * i, sizeof value);
+    out[i] = static_cast<float>(value);
+  }
+}
+
+void expand_f32(const std::byte* from, std::int64_t count, float* out) {
+  std::memcpy(out, from, static_cast<std::size_t>(count) * sizeof(float));
 }
 
 void expand_f16(const std::byte* from, std::int64_t count, float* out) {
@@ -58,42 +73,52 @@ void expand_blocks(const std::byte* from, std::int64_t count, float* out) {
   for (std::int64_t i = 0; i < count; i += kBlock, from += block_bytes) expand(from, out + i);
 }
 
+struct TypeFacts {
+  TensorType type;
+  std::string_view name;
+  TensorLayout layout;
+  void (*expand)(const std::byte* from, std::int64_t elements, float* out);  // nullptr: not known
+};
+
+// In the order of the enumeration.
+constexpr TypeFacts kTypes[] = {
+    {TensorType::f64, "F64", {1, 8}, expand_f64},
+    {TensorType::f32, "F32", {1, 4}, expand_f32},
+    {TensorType::f16, "F16", {1, 2}, expand_f16},
+    {TensorType::bf16, "BF16", {1, 2}, expand_bf16},
+    {TensorType::q4_0, "Q4_0", {kBlock, 18}, expand_blocks<expand_q4_0, 18>},
+    {TensorType::q4_1, "Q4_1", {kBlock, 20}, expand_blocks<expand_q4_1, 20>},
+    {TensorType::q8_0, "Q8_0", {kBlock, 34}, expand_blocks<expand_q8_0, 34>},
+    {TensorType::boolean, "BOOL", {1, 1}, nullptr},
+    {TensorType::u8, "U8", {1, 1}, nullptr},
+    {TensorType::i8, "I8", {1, 1}, nullptr},
+    {TensorType::u16, "U16", {1, 2}, nullptr},
+    {TensorType::i16, "I16", {1, 2}, nullptr},
+    {TensorType::u32, "U32", {1, 4}, nullptr},
+    {TensorType::i32, "I32", {1, 4}, nullptr},
+    {TensorType::u64, "U64", {1, 8}, nullptr},
+    {TensorType::i64, "I64", {1, 8}, nullptr},
+    {TensorType::f8_e4m3, "F8_E4M3", {1, 1}, nullptr},
+    {TensorType::f8_e5m2, "F8_E5M2", {1, 1}, nullptr},
+};
+
+const TypeFacts& facts(TensorType type) { return kTypes[static_cast<std::size_t>(type)]; }
+
+constexpr bool in_order() {
+  for (std::size_t i = 0; i < std::size(kTypes); ++i) {
+    if (static_cast<std::size_t>(kTypes[i].type) != i) return false;
+  }
+  return std::size(kTypes) == static_cast<std::size_t>(TensorType::f8_e5m2) + 1;
+}
+static_assert(in_order());
+
 }  // namespace
 
-std::string to_string(TensorType type) {
-  switch (type) {
-    case TensorType::f32:
-      return "F32";
-    case TensorType::f16:
-      return "F16";
-    case TensorType::bf16:
-      return "BF16";
-    case TensorType::q4_0:
-      return "Q4_0";
-    case TensorType::q4_1:
-      return "Q4_1";
-    case TensorType::q8_0:
-      return "Q8_0";
-  }
-  throw std::logic_error("tensor type without a name");
-}
+std::string to_string(TensorType type) { return std::string(facts(type).name); }
 
-TensorLayout layout_of(TensorType type) {
-  switch (type) {
-    case TensorType::f32:
-      return {1, 4};
-    case TensorType::f16:
-    case TensorType::bf16:
-      return {1, 2};
-    case TensorType::q4_0:
-      return {kBlock, 18};
-    case TensorType::q4_1:
-      return {kBlock, 20};
-    case TensorType::q8_0:
-      return {kBlock, 34};
-  }
-  throw std::logic_error("tensor type without a layout");
-}
+bool is_expandable(TensorType type) { return facts(type).expand != nullptr; }
+
+TensorLayout layout_of(TensorType type) { return facts(type).layout; }
 
 std::int64_t TensorEntry::elements() const {
   std::int64_t product = 1;
@@ -104,30 +129,19 @@ std::int64_t TensorEntry::elements() const {
 void expand_rows(const TensorEntry& tensor, std::int64_t first, std::int64_t count,
                  std::span<float> out) {
   const std::int64_t row = tensor.shape.empty() ? 1 : tensor.shape.back();
-  const std::int64_t rows = tensor.elements() / row;
+  const std::int64_t rows = row == 0 ? 0 : tensor.elements() / row;
   if (first < 0 || count < 0 || first > rows - count || std::ssize(out) != row * count) {
     throw std::out_of_range("expand_rows: rows or output do not fit tensor " + tensor.name);
   }
-  if (count == 0) return;
-  const TensorLayout layout = layout_of(tensor.type);
-  const std::byte* from =
-      tensor.bytes.data() + first * (row / layout.block_elements) * layout.block_bytes;
-  const std::int64_t elements = row * count;
-  switch (tensor.type) {
-    case TensorType::f32:
-      std::memcpy(out.data(), from, static_cast<std::size_t>(elements) * sizeof(float));
-      return;
-    case TensorType::f16:
-      return expand_f16(from, elements, out.data());
-    case TensorType::bf16:
-      return expand_bf16(from, elements, out.data());
-    case TensorType::q4_0:
-      return expand_blocks<expand_q4_0, 18>(from, elements, out.data());
-    case TensorType::q4_1:
-      return expand_blocks<expand_q4_1, 20>(from, elements, out.data());
-    case TensorType::q8_0:
-      return expand_blocks<expand_q8_0, 34>(from, elements, out.data());
+  const TypeFacts& type = facts(tensor.type);
+  if (type.expand == nullptr) {
+    throw Error(fmt::format("tensor '{}': expected a type that weights are kept in, found {}",
+                            tensor.name, type.name));
   }
+  if (count == 0) return;
+  const std::byte* from =
+      tensor.bytes.data() + first * (row / type.layout.block_elements) * type.layout.block_bytes;
+  type.expand(from, row * count, out.data());
 }
 
 }  // namespace poslens

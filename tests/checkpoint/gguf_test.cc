@@ -194,7 +194,7 @@ TEST_F(Gguf, PartsOfASplitModelAreRefused) {
 TEST_F(Gguf, WhatIsNoFileIsRefused) {
   EXPECT_THAT(message([&] { Checkpoint::open(folder_.path() / "absent"); }),
               HasSubstr("cannot be read: No such file"));
-  EXPECT_THAT(message([&] { Checkpoint::open(folder_.path()); }), HasSubstr("found a folder"));
+  EXPECT_THAT(message([&] { Checkpoint::open("/dev/null"); }), HasSubstr("found a device"));
 }
 
 }  // namespace
