@@ -38,9 +38,10 @@ struct TokenBatch {
   std::int64_t sequences() const { return length == 0 ? 0 : std::ssize(ids) / length; }
 };
 
-// Mean scores over sequences and heads, stage scaled, source model; with groups > 1 scores_groups
-// too. Stops after the last layer asked for. Throws Error on token ids outside of the vocabulary
-// and when a weight cannot be read. The same bits for the same thread count.
+// Mean scores over sequences and heads at their last stage before the mask, source model; with
+// groups > 1 scores_groups too. Stops after the last layer asked for. Throws Error on token ids
+// outside of the vocabulary and when a weight cannot be read. The same bits for the same thread
+// count.
 ScoreMap run_decoder(const Checkpoint& checkpoint, const ModelSpec& spec, const TokenBatch& batch,
                      const DecoderOptions& options);
 

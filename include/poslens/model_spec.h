@@ -7,49 +7,87 @@
 #include <string>
 #include <vector>
 
+#include "poslens/alibi.h"
 #include "poslens/checkpoint.h"
 #include "poslens/mask.h"
 #include "poslens/rotary.h"
 
 namespace poslens {
 
-enum class Activation { silu };
+// silu(x) = x / (1 + exp(-x)); gelu(x) = x (1 + erf(x / sqrt 2)) / 2, and its tanh approximation.
+enum class Activation { silu, gelu, gelu_tanh };
 
-// Which coordinates of a head turn together.
-enum class RotaryPairs {
-  halves,       // (k, k + rotary_dim / 2)
-  interleaved,  // (2k, 2k + 1)
+// Which rows of a tensor are a linear map's: row r is number first + r / block * stride + r %
+// block.
+struct RowMap {
+  std::int64_t first = 0;
+  std::int64_t block = 0;   // 0: rows follow one another
+  std::int64_t stride = 0;  // from one block to the next
+  std::int64_t total = 0;   // rows of the tensor; 0: the map has them all
 };
 
 // A linear map y = W x + b in the checkpoint.
-struct LinearNames {
-  std::string weight;  // tensor [outputs, inputs]
-  std::string bias;    // tensor [outputs]; empty: none
+struct LinearSpec {
+  std::string weight{};     // tensor [outputs, inputs]; with rows, some rows of [total, inputs]
+  std::string bias{};       // tensor [outputs], or [total]; empty: none
+  RowMap rows{};            // of weight and bias
+  bool transposed = false;  // the weight is stored as [inputs, total]
+};
+
+struct NormSpec {
+  enum class Kind {
+    none,   // y = x
+    rms,    // y = w x / sqrt(mean x^2 + epsilon)
+    layer,  // y = w (x - mean x) / sqrt(var x + epsilon) + b
+  };
+  Kind kind = Kind::none;
+  double epsilon = 0;
+  std::vector<std::string> weight{};  // tensors, joined; none: w = 1
+  std::string bias{};                 // empty: none
+  bool adds_one = false;              // the file holds w - 1
 };
 
 struct AttentionSpec {
   int query_heads = 0;
   int key_value_heads = 0;  // query head h reads key-value head h / (query_heads / key_value_heads)
   int head_dim = 0;
-  double scale = 0;  // of scores, head_dim^-1/2 as a rule
+  LinearSpec query, key, value, output;  // query has query_heads * head_dim outputs, and so on
+  double clip = 0;                       // query, key and value are cut to [-clip, clip]; 0: not
+  // Of the projected query and key, before rotation. The weights are one for all heads [head_dim]
+  // or one per head [heads * head_dim].
+  NormSpec query_norm, key_norm;
+  bool norm_spans_heads = false;  // mean and variance over the whole projection
   std::optional<RotarySpec> rotary;
+  RopeScaling rope_scaling;
   RotaryPairs rotary_pairs = RotaryPairs::halves;
+  double scale = 0;    // of scores, head_dim^-1/2 as a rule
+  double softcap = 0;  // c: scores become c tanh(score / c); 0: none
+  std::optional<AlibiSpec> alibi;
   Mask mask;
-  LinearNames query, key, value, output;
 };
 
-// down(activation(gate(x)) * up(x))
+// down(activation(gate(x)) * up(x)), or down(activation(up(x))) when there is no gate.
 struct FeedForwardSpec {
   int width = 0;
   Activation activation = Activation::silu;
-  LinearNames gate, up, down;
+  LinearSpec gate, up, down;
+  bool gated() const { return !gate.weight.empty(); }
 };
 
-// x += attention(norm(x)); x += feed_forward(norm(x)). RMS norms with a weight [hidden].
+// How the parts of a layer join, A and F being attention and feed-forward with their norms:
+// A(x) = output_norm(attention(norm(x))).
+enum class Residual {
+  sequential,  // y = x + A(x); y + F(y)
+  parallel,    // x + A(x) + F(x)
+  from_norm,   // y = norm(x) + A(x); norm(y) + F(y)
+};
+
+// Norms of kind none are left out.
 struct LayerSpec {
-  std::string attention_norm;  // tensor names
-  std::string feed_forward_norm;
+  Residual residual = Residual::sequential;
+  NormSpec attention_norm, attention_output_norm;
   AttentionSpec attention;
+  NormSpec feed_forward_norm, feed_forward_output_norm;
   FeedForwardSpec feed_forward;
 };
 
@@ -61,11 +99,18 @@ struct ModelSpec {
   int hidden = 0;
   int vocabulary = 0;
   int context_length = 0;  // trained for, 0 if unknown; longer sequences are allowed
-  double norm_epsilon = 0;
+  int position_limit = 0;  // positions there are; 0: any number
+
   std::string embedding;  // tensor [vocabulary, hidden]
-  std::string final_norm;
-  std::string head;  // tensor [vocabulary, hidden]; the embedding's name when tied
+  double embedding_scale = 1;
+  std::string
+      learned_positions;  // tensor [position_limit, hidden], added to embeddings; empty: none
+  NormSpec embedding_norm;
   std::vector<LayerSpec> layers;
+  NormSpec final_norm;
+  LinearSpec head;  // [vocabulary, hidden]; the embedding's name when tied
+  double logit_scale = 1;
+  double logit_softcap = 0;  // c: logits become c tanh(logit / c); 0: none
 
   // Set by interventions.
   std::int64_t first_position = 0;

@@ -2,6 +2,7 @@
 // Rotary position embedding (Su et al., arXiv 2104.09864): angles shared by models and simulation.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,12 @@ struct RotarySpec {
   bool operator==(const RotarySpec&) const = default;
 };
 
+// Which coordinates of a head turn together.
+enum class RotaryPairs {
+  halves,       // (k, k + rotary_dim / 2)
+  interleaved,  // (2k, 2k + 1)
+};
+
 // inv_k for each pair; [rotary_dim / 2]. Computed in double, as exact as the inputs allow.
 std::vector<double> inverse_frequencies(const RotarySpec& spec);
 
@@ -29,32 +36,42 @@ std::vector<double> inverse_frequencies(const RotarySpec& spec);
 struct RopeScaling {
   enum class Kind {
     none,
-    linear,   // positions divided by the factor
-    ntk,      // theta' = theta factor^(rd / (rd - 2)): NTK-aware
-    dynamic,  // the same with factor s/original - (factor - 1), s = max(length, original)
-    llama3,   // wavelengths above original/low_frequency times the factor, below
-              // original/high_frequency kept, between them interpolated
-    yarn,     // arXiv 2309.00071: from pair floor(corr(beta_fast)) to ceil(corr(beta_slow)) from
-              // kept to divided by the factor, cos and sin times 0.1 ln factor + 1, where
-              // corr(r) = rd ln(original / (2 pi r)) / (2 ln theta)
+    linear,    // positions divided by the factor
+    ntk,       // theta' = theta factor^(rd / (rd - 2)): NTK-aware
+    dynamic,   // the same with factor s/original - (factor - 1), s = max(length, original)
+    llama3,    // wavelengths above original/low_frequency times the factor, below
+               // original/high_frequency kept, between them interpolated
+    yarn,      // arXiv 2309.00071: from pair floor(corr(beta_fast)) to ceil(corr(beta_slow)) from
+               // kept to divided by the factor, cos and sin times 0.1 ln factor + 1, where
+               // corr(r) = rd ln(original / (2 pi r)) / (2 ln theta)
+    longrope,  // arXiv 2402.13753: pair k divided by short_factors[k] up to the original length and
+               // by long_factors[k] beyond; cos and sin times sqrt(1 + ln factor / ln original)
   };
   Kind kind = Kind::none;
   double factor = 1;
-  double original = 0;  // length; dynamic, llama3 and yarn
+  double original = 0;  // length; dynamic, llama3, yarn and longrope
   double low_frequency = 1, high_frequency = 4;
   double beta_fast = 32, beta_slow = 1;
+  bool truncate = true;                                // yarn: round the pairs to whole numbers
+  std::vector<float> short_factors{}, long_factors{};  // longrope, [rotary_dim / 2]
+  std::optional<double> attention_factor{};  // yarn and longrope; in place of the formula's
 
   bool operator==(const RopeScaling&) const = default;
 
   // none, linear:F, ntk:F, dynamic:F:L, llama3:F:L or yarn:F:L, factor and original length at least
   // 1. Throws UsageError naming the text.
   static RopeScaling parse(std::string_view text);
-  std::string text() const;  // that parse() takes; the frequencies and betas are not in it
+  // That parse() takes (longrope apart); frequencies, betas and lists are not in it.
+  std::string text() const;
 };
 
-// The spec that scaling makes of an unscaled one, for sequences of this length.
-// ntk and dynamic need rotary_dim > 2, yarn theta > 1.
+// The spec that scaling makes of an unscaled one, for sequences of this length (the highest
+// position
+// + 1). ntk and dynamic need rotary_dim > 2, yarn theta > 1, longrope factors for each pair.
 RotarySpec scaled(RotarySpec spec, const RopeScaling& scaling, std::int64_t length);
+
+// 0.1 mscale ln factor + 1, or 1 when the factor is at most 1.
+double yarn_attention_factor(double factor, double mscale = 1);
 
 // cos and sin of position first + p, times the attention factor; [n, rotary_dim / 2] each. Angles
 // are products of f32 numbers, as transformers computes them.

@@ -7,7 +7,7 @@
 #include <type_traits>
 
 #include "poslens/threads.h"
-#include "simd/model_kernels.h"
+#include "simd/layer_kernels.h"
 
 namespace poslens {
 namespace {
@@ -96,6 +96,7 @@ class BlockPass {
       for (std::int64_t g = 0; g < shape_.group(); ++g) {
         const std::int64_t head = kv * shape_.group() + g;
         for (std::int64_t r = 0; r < rows_; ++r) {
+          cap_and_bias(g, head, r);
           const float largest = keep_scores(g, head, r);
           if (softmax) make_powers(g, r, largest);
         }
@@ -129,6 +130,17 @@ class BlockPass {
 
   std::span<float> part(float* plane, std::int64_t r, const KeyRange& range) const {
     return {plane + r * keys_ + range.first, size_of(range.last - range.first)};
+  }
+
+  // From scaled to the last stage.
+  void cap_and_bias(std::int64_t g, std::int64_t head, std::int64_t r) {
+    if (job_.softcap == 0 && job_.bias.rows() == 0) return;
+    const KeyRange range = visible(r);
+    const std::span<float> row = part(tile_row(g, r), range);
+    if (job_.softcap != 0) simd::softcap(row, job_.softcap);
+    if (job_.bias.rows() == 0) return;
+    const auto first = size_of(range_.first + range.first);
+    simd::add_scaled(job_.bias.row(size_of(head)).subspan(first, row.size()), 1, row);
   }
 
   // Adds a row of scores to the sums; returns the row's maximum.

@@ -8,6 +8,7 @@
 #include "model/linear.h"
 #include "model/score_sums.h"
 #include "poslens/mask.h"
+#include "poslens/matrix.h"
 
 namespace poslens {
 
@@ -45,6 +46,8 @@ struct AttentionJob {
   std::int64_t sequences = 0;       // in the chunk
   std::int64_t first_sequence = 0;  // the chunk's first among all of the run
   const T* queries = nullptr;       // scaled: their products with keys are the scores
+  float softcap = 0;                // c: they become c tanh(score / c); 0: none
+  MatrixView<const float> bias;     // [query heads, keys], added after that; empty: none
   const T* keys = nullptr;
   const T* values = nullptr;  // null: only what the sums need is computed
   T* output = nullptr;        // [sequence, position, query head, head_dim]

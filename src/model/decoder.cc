@@ -16,7 +16,7 @@
 #include "poslens/error.h"
 #include "poslens/progress.h"
 #include "poslens/threads.h"
-#include "simd/model_kernels.h"
+#include "simd/layer_kernels.h"
 
 namespace poslens {
 namespace {
@@ -31,6 +31,7 @@ struct BlockScratch {
   Buffer<float> key, value;  // [block, key_value_heads * head_dim]
   Buffer<float> gate, up;    // [block, width]
   Buffer<T> activated;       // [block, width]
+  Buffer<float> added;       // [block, hidden], what a part adds to the stream, to be normed
 };
 
 // One run in one compute type. A chunk of sequences passes through all layers; within a layer,
@@ -79,12 +80,27 @@ class Runner {
   void embed() {
     const TensorEntry& embedding =
         checkpoint_.require(spec_.embedding, {spec_.vocabulary, spec_.hidden});
+    const TensorEntry* positions =
+        spec_.learned_positions.empty()
+            ? nullptr
+            : &checkpoint_.require(spec_.learned_positions, {spec_.position_limit, spec_.hidden});
+    const NormWeights norm = load_norm(checkpoint_, spec_.embedding_norm, spec_.hidden);
     stream_.resize(size_of(padded_tokens() * spec_.hidden));
     const std::span<const std::int32_t> chunk = ids();
     parallel_for(size_of(blocks()), [&](std::size_t block, int) {
+      std::vector<float> position(size_of(spec_.hidden));
       const std::int64_t first = static_cast<std::int64_t>(block) * plan_.block_tokens;
       for (std::int64_t t = first; t < std::min(first + plan_.block_tokens, tokens()); ++t) {
-        expand_rows(embedding, chunk[size_of(t)], 1, stream_row(t));
+        const std::span<float> row = stream_row(t);
+        expand_rows(embedding, chunk[size_of(t)], 1, row);
+        if (spec_.embedding_scale != 1) {
+          simd::convert(row, static_cast<float>(spec_.embedding_scale), row);
+        }
+        if (positions != nullptr) {
+          expand_rows(*positions, spec_.first_position + t % batch_.length, 1, position);
+          simd::add_scaled(position, 1, row);
+        }
+        if (norm.kind != NormSpec::Kind::none) apply_norm<float>(norm, row, row);
       }
     });
   }
@@ -105,6 +121,8 @@ class Runner {
     job.sequences = sequences_;
     job.first_sequence = first_;
     job.queries = queries_.data();
+    job.softcap = static_cast<float>(layer.attention.softcap);
+    job.bias = bias_.view();
     job.keys = keys_.data();
     job.values = whole ? values_.data() : nullptr;
     job.output = attended_.data();
@@ -126,13 +144,16 @@ class Runner {
     keys_.resize(size_of(tokens() * key_width()));
     values_.resize(size_of(tokens() * key_width()));
     attended_.resize(size_of(padded_tokens() * query_width()));
-    if (!attention.rotary) {
-      table_ = {};
-      table_spec_.reset();
-    } else if (table_spec_ != attention.rotary) {
-      table_ = rotary_table(*attention.rotary, spec_.first_position, batch_.length);
-      table_spec_ = attention.rotary;
+    bias_ = attention.alibi ? alibi_bias(*attention.alibi, attention.query_heads, batch_.length)
+                            : Matrix<float>();
+    std::optional<RotarySpec> rotary;
+    if (attention.rotary) {
+      rotary =
+          scaled(*attention.rotary, attention.rope_scaling, spec_.first_position + batch_.length);
     }
+    if (table_spec_ == rotary) return;
+    table_ = rotary ? rotary_table(*rotary, spec_.first_position, batch_.length) : RotaryTable();
+    table_spec_ = rotary;
   }
 
   std::int64_t query_width() const { return shape_.query_heads * shape_.head_dim; }
@@ -147,6 +168,13 @@ class Runner {
     if (with_values) {
       apply(weights_.value, own.normed.data(), key_width(), spec_.hidden, own.value, worker);
     }
+    if (attention.clip != 0) {
+      for (Buffer<float>* heads : {&own.query, &own.key, &own.value}) {
+        simd::clip(heads->part(0, heads->size()), static_cast<float>(attention.clip));
+      }
+    }
+    norm_heads(weights_.query_norm, attention, shape_.query_heads, own.query);
+    norm_heads(weights_.key_norm, attention, shape_.key_value_heads, own.key);
     const std::int64_t first = block * plan_.block_tokens;
     for (std::int64_t t = first; t < std::min(first + plan_.block_tokens, tokens()); ++t) {
       const std::int64_t sequence = t / batch_.length;
@@ -184,37 +212,85 @@ class Runner {
                  attention.rotary_pairs == RotaryPairs::interleaved, scale, to);
   }
 
+  // In place, on [block, heads * head_dim].
+  void norm_heads(const NormWeights& norm, const AttentionSpec& attention, std::int64_t heads,
+                  Buffer<float>& rows) const {
+    if (norm.kind == NormSpec::Kind::none) return;
+    const std::int64_t width = shape_.head_dim * (attention.norm_spans_heads ? heads : 1);
+    const bool per_head = !attention.norm_spans_heads && std::ssize(norm.weight) > width;
+    for (std::int64_t part = 0; part * width < std::ssize(rows); ++part) {
+      const std::span<float> values = rows.part(size_of(part * width), size_of(width));
+      apply_norm<float>(norm, values, values, size_of(per_head ? part % heads * width : 0));
+    }
+  }
+
   // Output projection and feed-forward of a block of tokens, added to the residual stream.
   void finish_block(const LayerSpec& layer, std::int64_t block, int worker) {
     BlockScratch<T>& own = scratch_[size_of(worker)];
-    const std::int64_t width = layer.feed_forward.width;
     const std::int64_t first = block * plan_.block_tokens;
-    add_to_stream(weights_.output, attended_.data() + first * query_width(), query_width(), block,
-                  worker);
-    norm_block(block, weights_.feed_forward_norm, own);
-    apply(weights_.gate, own.normed.data(), width, spec_.hidden, own.gate, worker);
-    apply(weights_.up, own.normed.data(), width, spec_.hidden, own.up, worker);
-    own.activated.resize(own.gate.size());
-    simd::silu_multiply(own.gate.part(0, own.gate.size()), own.up.part(0, own.up.size()),
-                        own.activated.part(0, own.activated.size()));
-    add_to_stream(weights_.down, own.activated.data(), width, block, worker);
+    if (layer.residual == Residual::parallel) norm_block(block, weights_.feed_forward_norm, own);
+    if (layer.residual == Residual::from_norm) norm_stream(block, weights_.attention_norm);
+    add_to_stream(weights_.output, weights_.attention_output_norm,
+                  attended_.data() + first * query_width(), query_width(), block, worker);
+    if (layer.residual == Residual::from_norm) {
+      norm_stream(block, weights_.feed_forward_norm);
+      norm_block(block, {}, own);
+    }
+    if (layer.residual == Residual::sequential) norm_block(block, weights_.feed_forward_norm, own);
+    activate(layer.feed_forward, own, worker);
+    add_to_stream(weights_.down, weights_.feed_forward_output_norm, own.activated.data(),
+                  layer.feed_forward.width, block, worker);
+  }
+
+  // own.activated from own.normed.
+  void activate(const FeedForwardSpec& spec, BlockScratch<T>& own, int worker) {
+    apply(weights_.up, own.normed.data(), spec.width, spec_.hidden, own.up, worker);
+    if (spec.gated()) {
+      apply(weights_.gate, own.normed.data(), spec.width, spec_.hidden, own.gate, worker);
+    }
+    const std::size_t size = own.up.size();
+    own.activated.resize(size);
+    const std::span<const float> up = own.up.part(0, size);
+    const std::span<const float> inner = spec.gated() ? own.gate.part(0, size) : up;
+    const std::span<const float> factor = spec.gated() ? up : std::span<const float>();
+    const std::span<T> out = own.activated.part(0, size);
+    switch (spec.activation) {
+      case Activation::silu:
+        simd::silu_multiply(inner, factor, out);
+        break;
+      case Activation::gelu:
+        simd::gelu_multiply(inner, factor, out);
+        break;
+      case Activation::gelu_tanh:
+        simd::gelu_tanh_multiply(inner, factor, out);
+        break;
+    }
   }
 
   std::span<float> stream_row(std::int64_t token) {
     return stream_.part(size_of(token * spec_.hidden), size_of(spec_.hidden));
   }
 
-  void norm_rows(std::int64_t block, const std::vector<float>& weight, T* out) {
+  // The normed rows of a block of tokens.
+  void norm_rows(std::int64_t block, const NormWeights& norm, T* out) {
     const std::int64_t first = block * plan_.block_tokens;
     for (std::int64_t row = 0; row < plan_.block_tokens; ++row) {
-      simd::rms_norm(stream_row(first + row), weight, static_cast<float>(spec_.norm_epsilon),
-                     std::span(out + row * spec_.hidden, weight.size()));
+      apply_norm<T>(norm, stream_row(first + row),
+                    std::span(out + row * spec_.hidden, size_of(spec_.hidden)));
     }
   }
 
-  void norm_block(std::int64_t block, const std::vector<float>& weight, BlockScratch<T>& own) {
+  void norm_block(std::int64_t block, const NormWeights& norm, BlockScratch<T>& own) {
     own.normed.resize(size_of(plan_.block_tokens * spec_.hidden));
-    norm_rows(block, weight, own.normed.data());
+    norm_rows(block, norm, own.normed.data());
+  }
+
+  // The residual stream itself becomes its norm.
+  void norm_stream(std::int64_t block, const NormWeights& norm) {
+    const std::int64_t first = block * plan_.block_tokens;
+    for (std::int64_t row = 0; row < plan_.block_tokens; ++row) {
+      apply_norm<float>(norm, stream_row(first + row), stream_row(first + row));
+    }
   }
 
   // y = x W^T + b for a block of tokens.
@@ -227,10 +303,20 @@ class Runner {
     add_bias(weights.bias, y.data());
   }
 
-  // stream += x W^T + b
-  void add_to_stream(const LinearWeights<T>& weights, const T* x, std::int64_t inputs,
-                     std::int64_t block, int worker) {
+  // stream += norm(x W^T + b)
+  void add_to_stream(const LinearWeights<T>& weights, const NormWeights& norm, const T* x,
+                     std::int64_t inputs, std::int64_t block, int worker) {
     float* rows = stream_.data() + block * plan_.block_tokens * spec_.hidden;
+    if (norm.kind != NormSpec::Kind::none) {
+      Buffer<float>& added = scratch_[size_of(worker)].added;
+      apply(weights, x, spec_.hidden, inputs, added, worker);
+      for (std::int64_t row = 0; row < plan_.block_tokens; ++row) {
+        const auto values = added.part(size_of(row * spec_.hidden), size_of(spec_.hidden));
+        apply_norm<float>(norm, values, values);
+      }
+      simd::add_scaled(added.part(0, added.size()), 1, {rows, added.size()});
+      return;
+    }
     products_[size_of(worker)].run({.m = plan_.block_tokens,
                                     .n = spec_.hidden,
                                     .k = inputs,
@@ -249,10 +335,10 @@ class Runner {
 
   void run_head() {
     final_.resize(size_of(padded_tokens() * spec_.hidden));
-    const std::vector<float> weight = load_vector(checkpoint_, spec_.final_norm, spec_.hidden);
+    const NormWeights norm = load_norm(checkpoint_, spec_.final_norm, spec_.hidden);
     parallel_for(size_of(blocks()), [&](std::size_t block, int) {
       const auto number = static_cast<std::int64_t>(block);
-      norm_rows(number, weight, final_.data() + number * plan_.block_tokens * spec_.hidden);
+      norm_rows(number, norm, final_.data() + number * plan_.block_tokens * spec_.hidden);
     });
     const Buffer<T>& states = final_;
     add_loss(checkpoint_, spec_, plan_.loss_blocks, batch_.length, states.part(0, states.size()),
@@ -276,6 +362,7 @@ class Runner {
   AttentionShape shape_;
   RotaryTable table_;
   std::optional<RotarySpec> table_spec_;  // of table_
+  Matrix<float> bias_;                    // [query_heads, length], or empty
 
   std::vector<Products> products_;  // one each per worker
   std::vector<BlockScratch<T>> scratch_;

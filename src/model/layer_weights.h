@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "model/buffer.h"
+#include "model/norm.h"
 #include "poslens/checkpoint.h"
 #include "poslens/model_spec.h"
 
@@ -19,20 +20,21 @@ struct LinearWeights {
 
 template <typename T>
 struct LayerWeights {
-  std::vector<float> attention_norm;  // [hidden]
-  LinearWeights<T> query;             // [query_heads * head_dim, hidden]
-  LinearWeights<T> key;               // [key_value_heads * head_dim, hidden]
-  LinearWeights<T> value;             // as key
-  LinearWeights<T> output;            // [hidden, query_heads * head_dim]
-  std::vector<float> feed_forward_norm;
-  LinearWeights<T> gate;  // [width, hidden]
-  LinearWeights<T> up;    // as gate
+  NormWeights attention_norm, attention_output_norm;  // [hidden]
+  LinearWeights<T> query;                             // [query_heads * head_dim, hidden]
+  LinearWeights<T> key;                               // [key_value_heads * head_dim, hidden]
+  LinearWeights<T> value;                             // as key
+  NormWeights query_norm, key_norm;                   // see load_head_norm
+  LinearWeights<T> output;                            // [hidden, query_heads * head_dim]
+  NormWeights feed_forward_norm, feed_forward_output_norm;
+  LinearWeights<T> gate;  // [width, hidden]; empty when there is none
+  LinearWeights<T> up;    // [width, hidden]
   LinearWeights<T> down;  // [hidden, width]
 };
 
 // Which parts of a layer a run needs.
 enum class LayerPart {
-  scores,  // the first norm, query and key
+  scores,  // the first norm, query and key, and their norms
   whole,
 };
 

@@ -5,7 +5,7 @@
 
 #include "model/layer_weights.h"
 #include "poslens/threads.h"
-#include "simd/model_kernels.h"
+#include "simd/layer_kernels.h"
 
 namespace poslens {
 namespace {
@@ -17,6 +17,13 @@ struct BlockSum {
   float maximum;
   float sum;
 };
+
+void finish_logits(const ModelSpec& spec, std::span<float> logits) {
+  if (spec.logit_scale != 1) {
+    simd::convert(logits, static_cast<float>(spec.logit_scale), logits);
+  }
+  if (spec.logit_softcap != 0) simd::softcap(logits, static_cast<float>(spec.logit_softcap));
+}
 
 double log_sum_exp(std::span<const BlockSum> blocks) {
   float maximum = blocks.front().maximum;
@@ -35,7 +42,10 @@ void add_loss(const Checkpoint& checkpoint, const ModelSpec& spec, const LossBlo
               std::int64_t length, std::span<const T> states, std::span<const std::int32_t> ids,
               std::vector<LossScratch<T>>& scratch, std::vector<Products>& products,
               std::vector<double>& sums) {
-  const TensorEntry& head = checkpoint.require(spec.head, {spec.vocabulary, spec.hidden});
+  const TensorEntry& head = checkpoint.require(spec.head.weight, {spec.vocabulary, spec.hidden});
+  const std::vector<float> bias = spec.head.bias.empty()
+                                      ? std::vector<float>()
+                                      : load_vector(checkpoint, spec.head.bias, spec.vocabulary);
   const std::int64_t tokens = std::ssize(ids);
   const std::int64_t count = (spec.vocabulary + blocks.vocabulary - 1) / blocks.vocabulary;
   std::vector<BlockSum> parts(size_of(tokens * count));  // [tokens, vocabulary blocks]
@@ -54,6 +64,10 @@ void add_loss(const Checkpoint& checkpoint, const ModelSpec& spec, const LossBlo
       for (std::int64_t t = t0; t < std::min(t0 + blocks.tokens, tokens); ++t) {
         if (t % length == length - 1) continue;  // nothing follows
         const auto logits = own.logits.part(size_of((t - t0) * rows), size_of(rows));
+        if (!bias.empty()) {
+          simd::add_scaled(std::span(bias).subspan(size_of(first), logits.size()), 1, logits);
+        }
+        finish_logits(spec, logits);
         const float maximum = simd::maximum(logits);
         parts[size_of(t * count) + block] = {maximum, simd::sum_exp(logits, maximum)};
         const std::int64_t target = ids[size_of(t + 1)] - first;

@@ -53,6 +53,13 @@ void check_batch(const ModelSpec& spec, const TokenBatch& batch) {
   }
 }
 
+void check_positions(const ModelSpec& spec, const TokenBatch& batch) {
+  const std::int64_t last = spec.first_position + batch.length;
+  if (spec.position_limit == 0 || last <= spec.position_limit) return;
+  throw UsageError(fmt::format("--length {}: the model has {} positions, and this needs {}",
+                               batch.length, spec.position_limit, last));
+}
+
 std::string in_mebibytes(std::int64_t bytes) {
   return fmt::format("{} MiB", round_up(bytes, 1 << 20) >> 20);
 }
@@ -63,6 +70,7 @@ RunPlan plan_run(const ModelSpec& spec, const TokenBatch& batch, const DecoderOp
                  int threads) {
   options.validate(spec);
   check_batch(spec, batch);
+  check_positions(spec, batch);
   if (options.groups > batch.sequences()) {
     throw UsageError(fmt::format("--groups {}: expected at most the number of sequences, {}",
                                  options.groups, batch.sequences()));
@@ -92,8 +100,9 @@ RunPlan plan_run(const ModelSpec& spec, const TokenBatch& batch, const DecoderOp
                                  2 * element * (widths.query + widths.key) +
                                  2 * kFloat * (spec.vocabulary / plan.loss_blocks.vocabulary + 2);
   const std::int64_t per_worker =
-      plan.block_tokens * (element * (spec.hidden + widths.feed_forward) +
-                           kFloat * (widths.query + 2 * widths.key + 2 * widths.feed_forward)) +
+      plan.block_tokens *
+          (element * (spec.hidden + widths.feed_forward) +
+           kFloat * (spec.hidden + widths.query + 2 * widths.key + 2 * widths.feed_forward)) +
       plan.loss_blocks.vocabulary *
           ((kFloat + element) * spec.hidden + kFloat * plan.block_tokens) +
       (8 << 20);  // tiles of scores

@@ -15,13 +15,24 @@ const AttentionSpec& attention_of(const ModelSpec& spec, int layer) {
   return spec.layers[size_of(layer)].attention;
 }
 
+// The last before the mask, in any of the layers.
+Stage stage_of(const ModelSpec& spec, const std::vector<int>& layers) {
+  Stage stage = Stage::scaled;
+  for (const int layer : layers) {
+    const AttentionSpec& attention = attention_of(spec, layer);
+    if (attention.alibi) return Stage::biased;
+    if (attention.softcap != 0) stage = Stage::capped;
+  }
+  return stage;
+}
+
 }  // namespace
 
 ScoreSums::ScoreSums(const ModelSpec& spec, const DecoderOptions& options, std::vector<int> layers,
                      std::int64_t length, std::int64_t sequences)
     : spec_(spec), sequences_(sequences), groups_(options.groups) {
   map_.source = Source::model;
-  map_.stage = Stage::scaled;
+  map_.stage = stage_of(spec, layers);
   map_.n = length;
   const std::size_t square = size_of(length * length);
   const std::size_t all = layers.size() * square;

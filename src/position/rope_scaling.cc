@@ -22,7 +22,7 @@ struct Name {
 constexpr Name kNames[] = {
     {RopeScaling::Kind::linear, "linear", false},  {RopeScaling::Kind::ntk, "ntk", false},
     {RopeScaling::Kind::dynamic, "dynamic", true}, {RopeScaling::Kind::llama3, "llama3", true},
-    {RopeScaling::Kind::yarn, "yarn", true},
+    {RopeScaling::Kind::yarn, "yarn", true},       {RopeScaling::Kind::longrope, "longrope", true},
 };
 
 // Reads ":number" off the front.
@@ -58,7 +58,7 @@ RopeScaling RopeScaling::parse(std::string_view text) {
   if (text == "none") return {};
   for (const Name& name : kNames) {
     const std::string_view kind = name.text;
-    if (!text.starts_with(kind)) continue;
+    if (!text.starts_with(kind) || name.kind == RopeScaling::Kind::longrope) continue;
     RopeScaling scaling{.kind = name.kind};
     std::string_view rest = text.substr(kind.size());
     if (!read_number(rest, scaling.factor)) break;
@@ -80,6 +80,10 @@ std::string RopeScaling::text() const {
            (name.needs_original ? fmt::format(":{}", original) : "");
   }
   return "none";
+}
+
+double yarn_attention_factor(double factor, double mscale) {
+  return factor <= 1 ? 1 : 0.1 * mscale * std::log(factor) + 1;
 }
 
 RotarySpec scaled(RotarySpec spec, const RopeScaling& scaling, std::int64_t length) {
@@ -110,15 +114,28 @@ RotarySpec scaled(RotarySpec spec, const RopeScaling& scaling, std::int64_t leng
       break;
     case RopeScaling::Kind::yarn: {
       const double last = spec.rotary_dim - 1;
-      const double low =
-          std::clamp(std::floor(pair_of(spec, scaling, scaling.beta_fast)), 0.0, last);
-      double high = std::clamp(std::ceil(pair_of(spec, scaling, scaling.beta_slow)), 0.0, last);
+      double low = pair_of(spec, scaling, scaling.beta_fast);
+      double high = pair_of(spec, scaling, scaling.beta_slow);
+      if (scaling.truncate) {
+        low = std::floor(low);
+        high = std::ceil(high);
+      }
+      low = std::max(low, 0.0);
+      high = std::min(high, last);
       if (high == low) high += 0.001;  // as transformers does, against a division by zero
       divide([&](std::size_t k) {
         const double ramp = std::clamp((static_cast<double>(k) - low) / (high - low), 0.0, 1.0);
         return 1 / (ramp / factor + (1 - ramp));
       });
-      spec.attention_factor *= 0.1 * std::log(factor) + 1;
+      spec.attention_factor *= scaling.attention_factor.value_or(yarn_attention_factor(factor));
+      break;
+    }
+    case RopeScaling::Kind::longrope: {
+      const bool fits = static_cast<double>(length) <= scaling.original;
+      const std::vector<float>& factors = fits ? scaling.short_factors : scaling.long_factors;
+      divide([&](std::size_t k) { return double{factors.at(k)}; });
+      spec.attention_factor *= scaling.attention_factor.value_or(
+          factor <= 1 ? 1 : std::sqrt(1 + std::log(factor) / std::log(scaling.original)));
       break;
     }
   }

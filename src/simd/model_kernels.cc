@@ -56,7 +56,7 @@ void silu_multiply(const float* gate, std::size_t n, const float* up, Out* out) 
   for_each_vector(n, [&](std::size_t i, auto access) HWY_ATTR {
     const V x = access.load(gate + i, 0);
     const V silu = hn::Div(x, hn::Add(one, hn::Exp(d, hn::Min(hn::Neg(x), largest))));
-    access.store(hn::Mul(silu, access.load(up + i, 0)), out + i);
+    access.store(up == nullptr ? silu : hn::Mul(silu, access.load(up + i, 0)), out + i);
   });
 }
 

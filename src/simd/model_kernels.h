@@ -20,13 +20,15 @@ void convert(std::span<const float> x, float scale, std::span<BFloat16> out);
 // y += scale * x
 void add_scaled(std::span<const float> x, float scale, std::span<float> y);
 
-// out = weight * x / sqrt(mean x^2 + epsilon): RMSNorm (Zhang, Sennrich: arXiv 1910.07467)
+// out = weight * x / sqrt(mean x^2 + epsilon): RMSNorm (Zhang, Sennrich: arXiv 1910.07467).
+// x and out may be the same.
 void rms_norm(std::span<const float> x, std::span<const float> weight, float epsilon,
               std::span<float> out);
 void rms_norm(std::span<const float> x, std::span<const float> weight, float epsilon,
               std::span<BFloat16> out);
 
-// out = silu(gate) * up, silu(x) = x / (1 + exp(-x)). gate and out may be the same.
+// out = silu(gate) * up, silu(x) = x / (1 + exp(-x)); an empty up is one throughout. gate and out may
+// be the same.
 void silu_multiply(std::span<const float> gate, std::span<const float> up, std::span<float> out);
 void silu_multiply(std::span<const float> gate, std::span<const float> up, std::span<BFloat16> out);
 

@@ -39,7 +39,8 @@ void simple_rms_norm(std::span<const float> x, std::span<const float> weight, fl
 void simple_silu_multiply(std::span<const float> gate, std::span<const float> up,
                           std::span<float> out) {
   for (std::size_t i = 0; i < gate.size(); ++i) {
-    out[i] = static_cast<float>(gate[i] / (1 + std::exp(-double{gate[i]})) * up[i]);
+    const double factor = up.empty() ? 1 : up[i];
+    out[i] = static_cast<float>(gate[i] / (1 + std::exp(-double{gate[i]})) * factor);
   }
 }
 

@@ -45,7 +45,7 @@ TEST(LlamaFamily, ReadsWhatTheFileSays) {
   EXPECT_EQ(spec.name, "Tiny");
   EXPECT_EQ(spec.context_length, 64);
   EXPECT_EQ(spec.vocabulary, 37);
-  EXPECT_EQ(spec.head, "output.weight");
+  EXPECT_EQ(spec.head.weight, "output.weight");
   ASSERT_EQ(spec.layers.size(), 2u);
   const AttentionSpec& attention = spec.layers[1].attention;
   EXPECT_EQ(attention.head_dim, 10);  // not hidden / heads, 6
@@ -77,7 +77,7 @@ TEST(LlamaFamily, DefaultsForWhatTheFileLeavesOut) {
   EXPECT_EQ(attention.head_dim, 8);
   EXPECT_EQ(attention.rotary->theta, 1e4);
   EXPECT_EQ(attention.rotary->rotary_dim, 8);
-  EXPECT_EQ(spec.head, "token_embd.weight");
+  EXPECT_EQ(spec.head.weight, "token_embd.weight");
   EXPECT_EQ(spec.context_length, 0);
 }
 

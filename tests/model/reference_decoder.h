@@ -15,6 +15,9 @@ struct ReferenceResult {
   // score; hidden pairs have probability 0.
   std::vector<std::vector<std::vector<std::vector<double>>>> scores;
   std::vector<std::vector<std::vector<std::vector<double>>>> probabilities;
+  // The residual stream, [sequence][layers + 1][n][hidden]: what enters layer 0, then what leaves
+  // each layer.
+  std::vector<std::vector<std::vector<std::vector<double>>>> hidden;
   // Cross entropy of the next token, [sequence][n - 1].
   std::vector<std::vector<double>> loss;
 };

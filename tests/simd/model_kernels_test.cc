@@ -61,6 +61,8 @@ TEST_P(ModelKernels, SiluMultiply) {
   check_both(
       [&](std::size_t n, auto out) { silu_multiply(head(gate, n), head(up, n), out); },
       [&](std::size_t n, auto out) { simple_silu_multiply(head(gate, n), head(up, n), out); });
+  check_both([&](std::size_t n, auto out) { silu_multiply(head(gate, n), {}, out); },
+             [&](std::size_t n, auto out) { simple_silu_multiply(head(gate, n), {}, out); });
 }
 
 TEST_P(ModelKernels, SiluOfLargeNumbers) {

@@ -61,9 +61,9 @@ std::optional<std::string> GgufReader::tensor_if(const std::string& name,
   return tensor(name, shape);
 }
 
-LinearNames GgufReader::linear(const std::string& name, std::int64_t outputs, std::int64_t inputs) {
-  return {tensor(name + ".weight", {outputs, inputs}),
-          tensor_if(name + ".bias", {outputs}).value_or("")};
+LinearSpec GgufReader::linear(const std::string& name, std::int64_t outputs, std::int64_t inputs) {
+  return {.weight = tensor(name + ".weight", {outputs, inputs}),
+          .bias = tensor_if(name + ".bias", {outputs}).value_or("")};
 }
 
 void GgufReader::finish() const {

@@ -35,7 +35,7 @@ class GgufReader {
   std::optional<std::string> tensor_if(const std::string& name,
                                        const std::vector<std::int64_t>& shape);
   // <name>.weight [outputs, inputs] and, when it is there, <name>.bias [outputs].
-  LinearNames linear(const std::string& name, std::int64_t outputs, std::int64_t inputs);
+  LinearSpec linear(const std::string& name, std::int64_t outputs, std::int64_t inputs);
 
   // Throws Error naming the first key or tensor of the file that nobody asked for: running the
   // model without it would measure another model.

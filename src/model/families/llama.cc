@@ -78,18 +78,23 @@ AttentionSpec read_attention(const Checkpoint& checkpoint, GgufReader& reader, i
 }
 
 LayerSpec read_layer(GgufReader& reader, int number, const AttentionSpec& attention, int hidden,
-                     int width) {
+                     int width, double epsilon) {
   const std::string block = fmt::format("blk.{}.", number);
   const std::int64_t queries = std::int64_t{attention.query_heads} * attention.head_dim;
   const std::int64_t keys = std::int64_t{attention.key_value_heads} * attention.head_dim;
   LayerSpec layer;
-  layer.attention_norm = reader.tensor(block + "attn_norm.weight", {hidden});
+  const auto norm = [&](const std::string& name) {
+    return NormSpec{.kind = NormSpec::Kind::rms,
+                    .epsilon = epsilon,
+                    .weight = {reader.tensor(block + name, {hidden})}};
+  };
+  layer.attention_norm = norm("attn_norm.weight");
   layer.attention = attention;
   layer.attention.query = reader.linear(block + "attn_q", queries, hidden);
   layer.attention.key = reader.linear(block + "attn_k", keys, hidden);
   layer.attention.value = reader.linear(block + "attn_v", keys, hidden);
   layer.attention.output = reader.linear(block + "attn_output", hidden, queries);
-  layer.feed_forward_norm = reader.tensor(block + "ffn_norm.weight", {hidden});
+  layer.feed_forward_norm = norm("ffn_norm.weight");
   layer.feed_forward.width = width;
   layer.feed_forward.gate = reader.linear(block + "ffn_gate", width, hidden);
   layer.feed_forward.up = reader.linear(block + "ffn_up", width, hidden);
@@ -132,17 +137,19 @@ ModelSpec read_llama(const Checkpoint& checkpoint) {
   spec.name = checkpoint.text_or("general.name", checkpoint.path().stem().string());
   spec.hidden = reader.integer("embedding_length", 1, kMany);
   spec.context_length = reader.integer_or("context_length", 0, 0, 1 << 30);
-  spec.norm_epsilon = reader.number("attention.layer_norm_rms_epsilon");
+  const double epsilon = reader.number("attention.layer_norm_rms_epsilon");
   spec.vocabulary = read_vocabulary(checkpoint, reader);
   const std::vector<std::int64_t> matrix = {spec.vocabulary, spec.hidden};
   spec.embedding = reader.tensor("token_embd.weight", matrix);
-  spec.final_norm = reader.tensor("output_norm.weight", {spec.hidden});
-  spec.head = reader.tensor_if("output.weight", matrix).value_or(spec.embedding);
+  spec.final_norm = {.kind = NormSpec::Kind::rms,
+                     .epsilon = epsilon,
+                     .weight = {reader.tensor("output_norm.weight", {spec.hidden})}};
+  spec.head.weight = reader.tensor_if("output.weight", matrix).value_or(spec.embedding);
   const int layers = reader.integer("block_count", 1, 1 << 16);
   const int width = reader.integer("feed_forward_length", 1, kMany);
   const AttentionSpec attention = read_attention(checkpoint, reader, spec.hidden);
   for (int layer = 0; layer < layers; ++layer) {
-    spec.layers.push_back(read_layer(reader, layer, attention, spec.hidden, width));
+    spec.layers.push_back(read_layer(reader, layer, attention, spec.hidden, width, epsilon));
   }
   reader.finish();
   return spec;
