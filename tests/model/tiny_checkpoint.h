@@ -85,6 +85,8 @@ class TinyCheckpoint : public Checkpoint {
   std::string format() const override { return "memory"; }
   const std::vector<TensorEntry>& tensors() const override { return tensors_; }
   const std::map<std::string, MetadataValue>& metadata() const override { return metadata_; }
+  const Config* config() const override { return nullptr; }
+  std::filesystem::path folder() const override { return {}; }
   std::string fingerprint() const override { return "0000000000000000"; }
 
  private:
