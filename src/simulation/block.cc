@@ -70,7 +70,10 @@ BlockBuffers::BlockBuffers(const Plan& plan)
       score_sums(plan, true),
       square_sums(plan, plan.options.variance),
       prob_sums(plan, plan.options.probs) {
-  if (!plan.in_place) next_x = lane_buffer(plan.coordinate_count);
+  if (!plan.in_place) {
+    next_x = lane_buffer(plan.coordinate_count);
+    next_weight = lane_buffer(plan.panels.size() * kPanelRows);
+  }
   if (plan.options.spec.rope_theta) rotated = lane_buffer(plan.coordinate_count);
   std::size_t largest = 0;
   for (const Panel& panel : plan.panels) {

@@ -38,12 +38,13 @@ struct LaneSums {
 struct BlockBuffers {
   explicit BlockBuffers(const Plan& plan);
 
-  LaneBuffer x;        // the residual stream
-  LaneBuffer next_x;   // that of the next layer, unless in place
-  LaneBuffer rotated;  // x after the rotary encoding, if there is one
-  LaneBuffer weight;   // [n]: Y = norm_output * weight * X
-  LaneBuffer scores;   // of one panel: scores, then softmax numerators times the keys' weights
-  LaneBuffer shared;   // dense engine: l c
+  LaneBuffer x;            // the residual stream
+  LaneBuffer next_x;       // that of the next layer, unless in place
+  LaneBuffer rotated;      // x after the rotary encoding, if there is one
+  LaneBuffer weight;       // [n]: Y = norm_output * weight * X
+  LaneBuffer next_weight;  // as next_x
+  LaneBuffer scores;       // of one panel: scores, then softmax numerators times the keys' weights
+  LaneBuffer shared;       // dense engine: l c
   LaneSums score_sums, square_sums, prob_sums;
   LaneBuffer pivots;  // variance: the scores of the block's first sample
   BlockSums sums;

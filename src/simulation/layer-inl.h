@@ -17,7 +17,9 @@
 
 #include "simulation/buffers.h"
 #include "simulation/lanes-inl.h"
+#include "simulation/mix_tile-inl.h"
 #include "simulation/observables-inl.h"
+#include "simulation/score_tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace poslens::HWY_NAMESPACE {
@@ -65,17 +67,13 @@ class LayerKernel {
       Softmax(layer, p, live, row_scale);
       if (last) continue;
       Mix(panel, row_scale);
-      if (plan_.in_place) {
-        Weigh(panel);
-        if (spec_.rope_theta) Rotate(panel);
-      }
+      if (plan_.in_place && spec_.rope_theta) Rotate(panel);
     }
     if (last || plan_.in_place) return;
     std::swap(buffers_.x, buffers_.next_x);
-    for (const Panel& panel : plan_.panels) {
-      Weigh(panel);
-      if (spec_.rope_theta) Rotate(panel);
-    }
+    std::swap(buffers_.weight, buffers_.next_weight);
+    if (!spec_.rope_theta) return;
+    for (const Panel& panel : plan_.panels) Rotate(panel);
   }
 
  private:
@@ -107,25 +105,32 @@ class LayerKernel {
     }
   }
 
-  // w_i of the panel's rows; zero for rows that are no tokens.
-  HWY_NOINLINE void Weigh(const Panel& panel) const {
-    const FloatTag d;
+  // w_i of the panel's rows.
+  void Weigh(const Panel& panel) const {
     FloatLanes square[kPanelRows];
-    const float start = spec_.norm == Norm::layernorm ? 1e-12f * static_cast<float>(spec_.dim) : 0;
-    std::fill_n(square, kPanelRows, SetLanes(start));
+    StartSquares(square);
     const float* x = At(buffers_.x, panel, 0);
-    if (spec_.norm != Norm::none) {
-      for (std::size_t k = 0; k < panel.width; ++k) {
-        for (std::size_t r = 0; r < kPanelRows; ++r, x += Lanes()) {
-          square[r] = hn::MulAdd(Load(x), Load(x), square[r]);
-        }
+    for (std::size_t k = 0; k < panel.width; ++k) {
+      for (std::size_t r = 0; r < kPanelRows; ++r, x += Lanes()) {
+        square[r] = hn::MulAdd(Load(x), Load(x), square[r]);
       }
     }
-    float* weights = Weights(PanelNumber(panel));
+    StoreWeights(panel, square, buffers_.weight);
+  }
+
+  // What the square norms of rows are added to: LayerNorm's epsilon.
+  void StartSquares(FloatLanes* square) const {
+    const float start = spec_.norm == Norm::layernorm ? 1e-12f * static_cast<float>(spec_.dim) : 0;
+    std::fill_n(square, kPanelRows, SetLanes(start));
+  }
+
+  // w_i = 1 / |x_i|; zero for rows that are no tokens.
+  void StoreWeights(const Panel& panel, const FloatLanes* square, const LaneBuffer& to) const {
+    float* weights = to.get() + PanelNumber(panel) * kPanelRows * Lanes();
     for (std::size_t r = 0; r < kPanelRows; ++r) {
       const FloatLanes one = SetLanes(1);
       const FloatLanes weight = spec_.norm == Norm::none ? one : hn::Div(one, hn::Sqrt(square[r]));
-      Store(r < panel.rows ? weight : hn::Zero(d), weights + r * Lanes());
+      Store(r < panel.rows ? weight : hn::Zero(FloatTag()), weights + r * Lanes());
     }
   }
 
@@ -153,39 +158,66 @@ class LayerKernel {
   HWY_NOINLINE void Scores(const Panel& panel) const {
     const LaneBuffer& rows = spec_.rope_theta ? buffers_.rotated : buffers_.x;
     const FloatLanes factor = SetLanes(static_cast<float>(plan_.score_factor));
+    const std::size_t own = PanelNumber(panel);
     FloatLanes query_weight[kPanelRows];
     for (std::size_t r = 0; r < kPanelRows; ++r) {
-      query_weight[r] = hn::Mul(factor, Load(Weights(PanelNumber(panel)) + r * Lanes()));
+      query_weight[r] = hn::Mul(factor, Load(Weights(own) + r * Lanes()));
     }
+    const float* queries = At(rows, panel, 0);
     float* out = buffers_.scores.get();
     for (std::size_t p = panel.first_keys; p < panel.last_keys; ++p) {
       const Panel& keys = plan_.panels[p];
-      const std::size_t width = std::min(panel.width, keys.width);
-      for (std::size_t c = 0; c < kPanelRows; c += kTile) {
-        const float* HWY_RESTRICT a = At(rows, panel, 0);
-        const float* HWY_RESTRICT b = At(rows, keys, 0) + c * Lanes();
-        FloatLanes sum[kTile][kPanelRows];
-        for (auto& column : sum) std::fill_n(column, kPanelRows, hn::Zero(FloatTag()));
-        for (std::size_t k = 0; k < width; ++k) {
-          FloatLanes query[kPanelRows];
-          for (std::size_t r = 0; r < kPanelRows; ++r) query[r] = Load(a + r * Lanes());
-          for (std::size_t t = 0; t < kTile; ++t) {
-            const FloatLanes key = Load(b + t * Lanes());
-            for (std::size_t r = 0; r < kPanelRows; ++r) {
-              sum[t][r] = hn::MulAdd(query[r], key, sum[t][r]);
-            }
-          }
-          a += kPanelRows * Lanes();
-          b += kPanelRows * Lanes();
-        }
-        for (std::size_t t = 0; t < kTile; ++t) {
-          const FloatLanes key_weight = Load(Weights(p) + (c + t) * Lanes());
-          for (std::size_t r = 0; r < kPanelRows; ++r, out += Lanes()) {
-            Store(hn::Mul(sum[t][r], hn::Mul(query_weight[r], key_weight)), out);
-          }
+      if (p == own && plan_.own_score_known) {
+        OwnScores<false>(queries, panel, query_weight, out);
+      } else if (p == own) {
+        OwnScores<true>(queries, panel, query_weight, out);
+      } else {
+        for (std::size_t c = 0; c < kPanelRows; c += kTile) {
+          ScoreTile(queries, At(rows, keys, 0), keys, c, query_weight, out);
         }
       }
+      out += kPanelRows * kPanelRows * Lanes();
     }
+  }
+
+  HWY_INLINE void ScoreTile(const float* queries, const float* key_rows, const Panel& keys,
+                            std::size_t first, const FloatLanes* query_weight, float* out) const {
+    FloatLanes sums[kTile][kPanelRows];
+    Clear(sums);
+    if (first == 0) {
+      AddScoreTile<kTile, 0>(queries, key_rows, keys.solid, keys.width, sums);
+    } else {
+      AddScoreTile<kTile, kPanelRows - kTile>(queries, key_rows, keys.solid, keys.width, sums);
+    }
+    Unroll<kTile>([&](auto t) POSLENS_INLINE_LAMBDA {
+      const FloatLanes key_weight = Load(Weights(PanelNumber(keys)) + (first + t) * Lanes());
+      Unroll<kPanelRows>([&](auto r) POSLENS_INLINE_LAMBDA {
+        Store(hn::Mul(sums[t][r], hn::Mul(query_weight[r], key_weight)),
+              out + ((first + t) * kPanelRows + r) * Lanes());
+      });
+    });
+  }
+
+  // Of a panel's queries and their own panel's keys; kDiagonal: a row's own score is not known to
+  // be score_factor.
+  template <bool kDiagonal>
+  HWY_INLINE void OwnScores(const float* rows, const Panel& panel, const FloatLanes* query_weight,
+                            float* out) const {
+    FloatLanes sums[kPanelRows][kPanelRows];
+    Clear(sums);
+    AddOwnScores<kDiagonal>(rows, panel.solid, panel.width, sums);
+    Unroll<kPanelRows>([&](auto c) POSLENS_INLINE_LAMBDA {
+      const FloatLanes key_weight = Load(Weights(PanelNumber(panel)) + c * Lanes());
+      Unroll<kPanelRows - c>([&](auto i) POSLENS_INLINE_LAMBDA {
+        constexpr std::size_t r = c + i;
+        FloatLanes score = SetLanes(static_cast<float>(plan_.score_factor));
+        if constexpr (r != c || kDiagonal) {
+          score = hn::Mul(sums[c][r], hn::Mul(query_weight[r], key_weight));
+        }
+        Store(score, out + (c * kPanelRows + r) * Lanes());
+        Store(score, out + (r * kPanelRows + c) * Lanes());
+      });
+    });
   }
 
   // Adds ALiBi's slope (j - i) to a panel's scores.
@@ -281,41 +313,70 @@ class LayerKernel {
 
   // Replaces the panel's scores by exp(S_ij - shift_i) w_j, zero where the mask hides the pair;
   // row_scale_i = norm_output / sum_j exp(S_ij - shift_i), zero for rows that are no tokens.
-  void Softmax(std::size_t layer, std::size_t p, FloatLanes live, FloatLanes* row_scale) {
+  HWY_NOINLINE void Softmax(std::size_t layer, std::size_t p, FloatLanes live,
+                            FloatLanes* row_scale) {
+    // Every query sees itself, and normed vectors of equal length have no larger inner product, so
+    // that score_factor is the row's largest score, unless something else came in.
+    const FloatLanes log2_e = SetLanes(1.44269504f);
+    const FloatLanes shift = SetLanes(static_cast<float>(plan_.score_factor) * 1.44269504f);
+    if (plan_.own_score_largest && plan_.score_factor <= 1) {
+      SoftmaxBy(layer, p, live, row_scale,
+                [](FloatLanes score, std::size_t) HWY_ATTR { return FastExpOfUnit(score); });
+    } else if (plan_.own_score_largest && plan_.score_factor <= 40) {
+      SoftmaxBy(layer, p, live, row_scale, [=](FloatLanes score, std::size_t) HWY_ATTR {
+        return FastExp2(hn::MulSub(score, log2_e, shift));
+      });
+    } else {
+      FloatLanes shifts[kPanelRows];
+      for (std::size_t r = 0; r < kPanelRows; ++r) {
+        shifts[r] = hn::Mul(log2_e, LargestScore(Keys(layer, p, r), r));
+      }
+      SoftmaxBy(layer, p, live, row_scale, [&](FloatLanes score, std::size_t r) HWY_ATTR {
+        const FloatLanes x = hn::MulSub(score, log2_e, shifts[r]);
+        return FastExp2(hn::Max(x, SetLanes(-126.0f)));
+      });
+    }
+  }
+
+  FloatLanes LargestScore(const LocalKeys& keys, std::size_t r) const {
+    const float* scores = buffers_.scores.get() + r * Lanes();
+    FloatLanes largest = Load(scores + keys.first * kPanelRows * Lanes());
+    for (std::size_t j = keys.first; j < keys.last; j += keys.step) {
+      largest = hn::Max(largest, Load(scores + j * kPanelRows * Lanes()));
+    }
+    return largest;
+  }
+
+  // exponential(S_ir, r) = exp(S_ir - shift_r).
+  template <typename Exponential>
+  HWY_INLINE void SoftmaxBy(std::size_t layer, std::size_t p, FloatLanes live,
+                            FloatLanes* row_scale, const Exponential& exponential) {
     const FloatTag d;
     const Panel& panel = plan_.panels[p];
     float* scores = buffers_.scores.get();
     const float* weights = Weights(panel.first_keys);
-    const bool probs = plan_.options.probs;
     LocalKeys keys[kPanelRows];
-    FloatLanes shift[kPanelRows], sum[kPanelRows];
-    // Every query sees itself, and normed vectors of equal length have no larger inner product, so
-    // that score_factor is the row's largest score, unless something else came in.
-    std::fill_n(shift, kPanelRows, SetLanes(static_cast<float>(plan_.score_factor)));
-    const FloatLanes log2_e = SetLanes(1.44269504f);
+    FloatLanes sum[kPanelRows];
     std::fill_n(sum, kPanelRows, hn::Zero(d));
     std::size_t common_first = 0, common_last = panel.last_keys * kPanelRows;
     for (std::size_t r = 0; r < kPanelRows; ++r) {
       keys[r] = Keys(layer, p, r);
       common_first = std::max(common_first, keys[r].first);
       common_last = keys[r].step == 1 ? std::min(common_last, keys[r].last) : 0;
-      if (!plan_.own_score_largest) {
-        shift[r] = Load(scores + (keys[r].first * kPanelRows + r) * Lanes());
-        for (std::size_t j = keys[r].first; j < keys[r].last; j += keys[r].step) {
-          shift[r] = hn::Max(shift[r], Load(scores + (j * kPanelRows + r) * Lanes()));
-        }
-      }
-      shift[r] = hn::Mul(shift[r], log2_e);
     }
     common_last = std::max(common_first, common_last);
     const auto replace = [&](std::size_t j, std::size_t r, FloatLanes weight) HWY_ATTR {
       float* score = scores + (j * kPanelRows + r) * Lanes();
-      const FloatLanes e = FastExp2(hn::MulSub(Load(score), log2_e, shift[r]));
+      const FloatLanes e = exponential(Load(score), r);
       sum[r] = hn::Add(sum[r], e);
-      Store(probs ? e : hn::Mul(e, weight), score);
+      Store(hn::Mul(e, weight), score);
+    };
+    const bool probs = plan_.options.probs;
+    const auto key_weight = [&](std::size_t j) HWY_ATTR {
+      return probs ? SetLanes(1) : Load(weights + j * Lanes());
     };
     for (std::size_t j = common_first; j < common_last; ++j) {
-      const FloatLanes weight = Load(weights + j * Lanes());
+      const FloatLanes weight = key_weight(j);
       replace(j, 0, weight);
       replace(j, 1, weight);
       replace(j, 2, weight);
@@ -324,8 +385,9 @@ class LayerKernel {
     const std::size_t all = (panel.last_keys - panel.first_keys) * kPanelRows;
     const auto replace_or_hide = [&](std::size_t j) HWY_ATTR {
       for (std::size_t r = 0; r < kPanelRows; ++r) {
-        if (j >= keys[r].first && j < keys[r].last && (j - keys[r].first) % keys[r].step == 0) {
-          replace(j, r, Load(weights + j * Lanes()));
+        const LocalKeys& own = keys[r];
+        if (j >= own.first && j < own.last && (own.step == 1 || (j - own.first) % own.step == 0)) {
+          replace(j, r, key_weight(j));
         } else {
           Store(hn::Zero(d), scores + (j * kPanelRows + r) * Lanes());
         }
@@ -337,9 +399,15 @@ class LayerKernel {
     for (std::size_t r = 0; r < kPanelRows; ++r) {
       row_scale[r] = r < panel.rows ? hn::Div(output, sum[r]) : hn::Zero(d);
     }
-    if (!probs) return;
+    if (probs) SumProbs(layer, panel, live, sum);
+  }
+
+  // exp(S_ij - shift_i) / sum_i is a probability; the key's weight comes in after that.
+  void SumProbs(std::size_t layer, const Panel& panel, FloatLanes live, const FloatLanes* sum) {
     const std::size_t at = layer * plan_.score_count + panel.score_offset;
-    for (std::size_t i = 0; i < all * kPanelRows; ++i) {
+    float* scores = buffers_.scores.get();
+    const float* weights = Weights(panel.first_keys);
+    for (std::size_t i = 0; i < ScoreCount(panel); ++i) {
       HWY_ALIGN float probability[kMaxLanes];
       const FloatLanes e = Load(scores + i * Lanes());
       Store(hn::Div(e, sum[i % kPanelRows]), probability);
@@ -348,51 +416,61 @@ class LayerKernel {
     }
   }
 
-  // X_i <- row_scale_i sum_j coefficient_ij X_j + r X_i.
-  void Mix(const Panel& panel, const FloatLanes* row_scale) const {
+  // X_i <- row_scale_i sum_j coefficient_ij X_j + r X_i, and the weights of the next layer.
+  HWY_NOINLINE void Mix(const Panel& panel, const FloatLanes* row_scale) const {
+    FloatLanes square[kPanelRows];
+    StartSquares(square);
     std::size_t k = 0, first = panel.first_keys;
-    // A tile must not reach beyond the width of a key panel: 4 p + 4, or with a shared coordinate
-    // 4 p + 6, or that of all the last ones.
-    if (plan_.shared != 0) {
-      MixTile<2>(panel, row_scale, k, first);
-      k = 2;
+    for (; k < plan_.shared; ++k) MixColumns<1>(panel, row_scale, k, first, square);
+    // From here on tiles do not cross the first coordinate that a panel has in some rows only.
+    for (; k + kTile <= panel.width; k += kTile) {
+      MixColumns<kTile>(panel, row_scale, k, first, square);
     }
-    for (; k + kTile <= panel.width; k += kTile) MixTile<kTile>(panel, row_scale, k, first);
-    for (; k < panel.width; k += 2) MixTile<2>(panel, row_scale, k, first);
+    for (; k < panel.width; ++k) MixColumns<1>(panel, row_scale, k, first, square);
+    StoreWeights(panel, square, plan_.in_place ? buffers_.weight : buffers_.next_weight);
   }
 
   // For coordinates k .. k + kColumns - 1; first: the first key panel that has coordinate k.
   template <std::size_t kColumns>
-  HWY_INLINE void MixTile(const Panel& panel, const FloatLanes* row_scale, std::size_t k,
-                          std::size_t& first) const {
+  HWY_INLINE void MixColumns(const Panel& panel, const FloatLanes* row_scale, std::size_t k,
+                             std::size_t& first, FloatLanes* square) const {
     while (plan_.panels[first].width <= k) ++first;
+    constexpr std::size_t kBlock = kPanelRows * kPanelRows;
     const float* HWY_RESTRICT m =
-        buffers_.scores.get() + (first - panel.first_keys) * kPanelRows * kPanelRows * Lanes();
+        buffers_.scores.get() + (first - panel.first_keys) * kBlock * Lanes();
     FloatLanes sum[kColumns][kPanelRows];
-    for (auto& column : sum) std::fill_n(column, kPanelRows, hn::Zero(FloatTag()));
-    for (std::size_t p = first; p < panel.last_keys; ++p) {
-      const float* HWY_RESTRICT x = At(buffers_.x, plan_.panels[p], k);
-      for (std::size_t c = 0; c < kPanelRows; ++c) {
-        FloatLanes coefficient[kPanelRows];
-        for (std::size_t r = 0; r < kPanelRows; ++r) coefficient[r] = Load(m + r * Lanes());
-        for (std::size_t t = 0; t < kColumns; ++t) {
-          const FloatLanes value = Load(x + t * kPanelRows * Lanes());
-          for (std::size_t r = 0; r < kPanelRows; ++r) {
-            sum[t][r] = hn::MulAdd(coefficient[r], value, sum[t][r]);
-          }
-        }
-        x += Lanes();
-        m += kPanelRows * Lanes();
+    Clear(sum);
+    // In a causal layer a panel's queries see their own panel last, and only in part.
+    const std::size_t last = plan_.in_place ? PanelNumber(panel) : panel.last_keys;
+    std::size_t p = first;
+    const std::size_t solid = plan_.panels[first].solid;
+    if (kColumns == kTile && k >= solid && p < last) {
+      const float* x = At(buffers_.x, plan_.panels[p], k);
+      if (k == solid) {
+        AddMixTile<kColumns, 0, false>(m, x, sum);
+      } else {
+        AddMixTile<kColumns, kPanelRows - kColumns, false>(m, x, sum);
       }
+      m += kBlock * Lanes();
+      ++p;
+    }
+    for (; p < last; ++p, m += kBlock * Lanes()) {
+      AddMixTile<kColumns, kNoneMissing, false>(m, At(buffers_.x, plan_.panels[p], k), sum);
+    }
+    if (plan_.in_place) {
+      AddMixTile<kColumns, kNoneMissing, true>(m, At(buffers_.x, panel, k), sum);
     }
     const FloatLanes residual = SetLanes(static_cast<float>(spec_.residual));
     const float* old = At(buffers_.x, panel, k);
     float* out = At(plan_.in_place ? buffers_.x : buffers_.next_x, panel, k);
-    for (std::size_t t = 0; t < kColumns; ++t) {
-      for (std::size_t r = 0; r < kPanelRows; ++r, old += Lanes(), out += Lanes()) {
-        Store(hn::MulAdd(sum[t][r], row_scale[r], hn::Mul(residual, Load(old))), out);
-      }
-    }
+    Unroll<kColumns>([&](auto t) POSLENS_INLINE_LAMBDA {
+      Unroll<kPanelRows>([&](auto r) POSLENS_INLINE_LAMBDA {
+        const std::size_t at = (t * kPanelRows + r) * Lanes();
+        const FloatLanes x = hn::MulAdd(sum[t][r], row_scale[r], hn::Mul(residual, Load(old + at)));
+        square[r] = hn::MulAdd(x, x, square[r]);
+        Store(x, out + at);
+      });
+    });
   }
 
   const Plan& plan_;

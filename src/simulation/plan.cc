@@ -41,15 +41,16 @@ Plan::Plan(const SimulationOptions& simulation) : options(simulation) {
     cosine = std::move(table.cosine);
     sine = std::move(table.sine);
   }
-  own_score_largest = spec.norm != Norm::none && slope == 0 && rotary_gain == 1;
+  own_score_known = spec.norm != Norm::none && rotary_gain == 1;
+  own_score_largest = own_score_known && slope == 0;
 
   panels.resize(ceil_divide(n, kPanelRows));
   for (std::size_t p = 0; p < panels.size(); ++p) {
     Panel& panel = panels[p];
     const std::size_t first = p * kPanelRows;
     panel.rows = std::min(kPanelRows, n - first);
-    const std::size_t full = triangular ? std::min(dims, first + kPanelRows + shared) : dims;
-    panel.width = full + full % 2;
+    panel.width = triangular ? std::min(dims, first + kPanelRows + shared) : dims;
+    panel.solid = triangular ? std::min(dims, first + shared) : dims;
     panel.offset = coordinate_count;
     coordinate_count += kPanelRows * panel.width;
     KeyRange keys{spec.n, 0};  // of all rows and layers

@@ -21,7 +21,8 @@ constexpr std::size_t kMaxLanes = 16;
 
 struct Panel {
   std::size_t rows = 0;          // tokens in it, 1 to 4; the rest of the rows is zero
-  std::size_t width = 0;         // coordinates; even, padded with zeros
+  std::size_t width = 0;         // coordinates
+  std::size_t solid = 0;         // those below it are in all rows, solid + m not in the first m
   std::size_t offset = 0;        // of its coordinates in x, in lane vectors
   std::size_t first_keys = 0;    // the key panels that its queries see in any layer: first_keys ...
   std::size_t last_keys = 0;     // ... last_keys - 1
@@ -49,8 +50,9 @@ struct Plan {
   // norm: without |x|.
   double norm_output = 1;
   double score_factor = 1;
-  double slope = 0;        // of ALiBi
-  double rotary_gain = 1;  // the rotary encoding makes a score at most this much larger
+  double slope = 0;              // of ALiBi
+  double rotary_gain = 1;        // the rotary encoding makes a score at most this much larger
+  bool own_score_known = false;  // a query's own score is score_factor, up to the bias
   // A query's own score is the largest that it can have, so that the softmax need not look for it.
   bool own_score_largest = false;
   double shared_weight = 0;    // l
