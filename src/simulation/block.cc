@@ -65,6 +65,7 @@ HWY_EXPORT(RunBlock);
 
 BlockBuffers::BlockBuffers(const Plan& plan)
     : x(lane_buffer(plan.coordinate_count)),
+      scale(lane_buffer(plan.panels.size() * kPanelRows)),
       weight(lane_buffer(plan.panels.size() * kPanelRows)),
       shared(lane_buffer(plan.triangular ? 0 : plan.dims + kPanelRows)),
       score_sums(plan, true),

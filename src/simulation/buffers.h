@@ -38,10 +38,11 @@ struct LaneSums {
 struct BlockBuffers {
   explicit BlockBuffers(const Plan& plan);
 
-  LaneBuffer x;            // the residual stream
+  LaneBuffer x;            // U: the residual stream X = diag(scale) U
   LaneBuffer next_x;       // that of the next layer, unless in place
   LaneBuffer rotated;      // x after the rotary encoding, if there is one
-  LaneBuffer weight;       // [n]: Y = norm_output * weight * X
+  LaneBuffer scale;        // [n]
+  LaneBuffer weight;       // [n]: Y = diag(norm_output weight) U
   LaneBuffer next_weight;  // as next_x
   LaneBuffer scores;       // of one panel: scores, then softmax numerators times the keys' weights
   LaneBuffer shared;       // dense engine: l c

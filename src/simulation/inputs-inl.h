@@ -1,4 +1,4 @@
-// The residual stream before the first layer, X^(0), for one group of samples.
+// The residual stream before the first layer, X^(0) = diag(t) U, for one group of samples.
 
 #if defined(POSLENS_SIMULATION_INPUTS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef POSLENS_SIMULATION_INPUTS_INL_H_
@@ -56,12 +56,17 @@ class InputKernel {
           hn::Store(hn::Load(d, values), d, At(panel, k, r));
         }
       }
+      for (std::size_t r = 0; r < panel.rows; ++r) hn::Store(SetLanes(1), d, ScaleOf(p, r));
     }
   }
 
  private:
   float* At(const Panel& panel, std::size_t k, std::size_t r) const {
     return buffers_.x.get() + (panel.offset + k * kPanelRows + r) * hn::Lanes(FloatTag());
+  }
+
+  float* ScaleOf(std::size_t p, std::size_t r) const {
+    return buffers_.scale.get() + (p * kPanelRows + r) * hn::Lanes(FloatTag());
   }
 
   // Bartlett's decomposition: after a rotation that takes the shared vector and then x_1, x_2, ...
@@ -167,7 +172,9 @@ class InputKernel {
       FourNormals(samples, 0, kSharedMean, shared_mean, unused, unused2, unused3);
       shared_mean = hn::Mul(shared_mean, SetLanes(static_cast<float>(plan_.shared_weight)));
     }
-    const auto fixed = static_cast<float>(spec.input_norm * std::sqrt((1 - spec.alpha) / spec.dim));
+    const FloatLanes norm = SetLanes(static_cast<float>(spec.input_norm));
+    const FloatLanes fixed =
+        SetLanes(static_cast<float>(spec.input_norm * std::sqrt((1 - spec.alpha) / spec.dim)));
     for (std::size_t p = 0; p < plan_.panels.size(); ++p) {
       const Panel& panel = plan_.panels[p];
       FloatLanes means[kPanelRows];
@@ -175,28 +182,19 @@ class InputKernel {
         FourNormals(samples, 0, kMeans | static_cast<std::uint32_t>(p), means[0], means[1],
                     means[2], means[3]);
       }
-      FloatLanes factor[kPanelRows];
-      std::fill_n(factor, kPanelRows, SetLanes(fixed));
-      if (sphere) {
-        FloatLanes square[kPanelRows];
-        for (std::size_t r = 0; r < kPanelRows; ++r) {
-          const FloatLanes mean = hidden_mean ? hn::Add(means[r], shared_mean) : hn::Zero(d);
-          square[r] = hn::Mul(mean, mean);
-        }
-        for (std::size_t k = 0; k < panel.width; ++k) {
-          for (std::size_t r = 0; r < kPanelRows; ++r) {
-            const FloatLanes x = hn::Load(d, At(panel, k, r));
-            square[r] = hn::MulAdd(x, x, square[r]);
-          }
-        }
-        for (std::size_t r = 0; r < panel.rows; ++r) {
-          factor[r] = hn::Div(SetLanes(static_cast<float>(spec.input_norm)), hn::Sqrt(square[r]));
+      FloatLanes square[kPanelRows];
+      for (std::size_t r = 0; r < kPanelRows; ++r) {
+        const FloatLanes mean = hidden_mean ? hn::Add(means[r], shared_mean) : hn::Zero(d);
+        square[r] = hn::Mul(mean, mean);
+      }
+      const float* x = At(panel, 0, 0);
+      for (std::size_t k = 0; sphere && k < panel.width; ++k) {
+        for (std::size_t r = 0; r < kPanelRows; ++r, x += hn::Lanes(d)) {
+          square[r] = hn::MulAdd(hn::Load(d, x), hn::Load(d, x), square[r]);
         }
       }
-      for (std::size_t k = 0; k < panel.width; ++k) {
-        for (std::size_t r = 0; r < kPanelRows; ++r) {
-          hn::Store(hn::Mul(hn::Load(d, At(panel, k, r)), factor[r]), d, At(panel, k, r));
-        }
+      for (std::size_t r = 0; r < panel.rows; ++r) {
+        hn::Store(sphere ? hn::Div(norm, hn::Sqrt(square[r])) : fixed, d, ScaleOf(p, r));
       }
     }
   }

@@ -1,9 +1,12 @@
 // One layer of the parameter-free Transformer for one group of samples, one sample per lane.
 //
-// The norm is folded in: with w_i = 1/|x_i| the scores are S_ij = factor w_i w_j <x_i, x_j>, and
-// A Y = A diag(norm_output w) X, so that Y is never stored. Queries are worked on panel by panel,
-// from the last to the first: with a mask that hides later keys, a panel's new rows can then
-// overwrite the old ones, which no earlier query needs.
+// Norms are folded in. The residual stream is kept up to a factor a row, X = diag(t) U, and with
+// w_j = 1/|u_j| (without a norm, w_j = t_j)
+//   S_ij = factor w_i w_j <u_i, u_j>,   e_ij = exp(S_ij - shift_i),   D_i = sum_j e_ij,
+//   u_i <- sum_j e_ij w_j u_j + (r t_i D_i / h) u_i,   t_i <- h / D_i
+// with h = norm_output: neither Y nor A is stored, and no row is multiplied through. Queries are
+// worked on panel by panel, from the last to the first: with a mask that hides later keys, a
+// panel's new rows can then overwrite the old ones, which no earlier query needs.
 
 #if defined(POSLENS_SIMULATION_LAYER_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef POSLENS_SIMULATION_LAYER_INL_H_
@@ -57,16 +60,19 @@ class LayerKernel {
     const bool last = layer + 1 == plan_.layers;
     for (std::size_t p = plan_.panels.size(); p-- > 0;) {
       const Panel& panel = plan_.panels[p];
-      Scores(panel);
-      if (plan_.slope > 0) Bias(panel);
-      SumScores(layer, panel, live, first_of_block);
+      if (plan_.lane_sums && plan_.slope == 0 && !plan_.options.variance) {
+        Scores<true>(layer, panel, live);
+      } else {
+        Scores<false>(layer, panel, live);
+        if (plan_.slope > 0) Bias(panel);
+        SumScores(layer, panel, live, first_of_block);
+      }
       if (plan_.options.recency) CountRecency(layer, p, live);
       if (plan_.options.monotonicity) CountMonotone(plan_, layer, p, live, buffers_);
       if (last && !plan_.options.probs) continue;
-      FloatLanes row_scale[kPanelRows];
-      Softmax(layer, p, live, row_scale);
+      Softmax(layer, p, live);
       if (last) continue;
-      Mix(panel, row_scale);
+      Mix(panel);
       if (plan_.in_place && spec_.rope_theta) Rotate(panel);
     }
     if (last || plan_.in_place) return;
@@ -87,7 +93,9 @@ class LayerKernel {
   std::size_t PanelNumber(const Panel& panel) const {
     return static_cast<std::size_t>(&panel - plan_.panels.data());
   }
+  // Of the panel's first row.
   float* Weights(std::size_t p) const { return buffers_.weight.get() + p * kPanelRows * Lanes(); }
+  float* Scales(std::size_t p) const { return buffers_.scale.get() + p * kPanelRows * Lanes(); }
 
   // Subtracts each row's mean over its coordinates (LayerNorm sees nothing of it).
   void Centre(const Panel& panel) const {
@@ -118,19 +126,21 @@ class LayerKernel {
     StoreWeights(panel, square, buffers_.weight);
   }
 
-  // What the square norms of rows are added to: LayerNorm's epsilon.
+  // What square norms start from, so that LayerNorm makes zero of a row of equal coordinates.
   void StartSquares(FloatLanes* square) const {
     const float start = spec_.norm == Norm::layernorm ? 1e-12f * static_cast<float>(spec_.dim) : 0;
     std::fill_n(square, kPanelRows, SetLanes(start));
   }
 
-  // w_i = 1 / |x_i|; zero for rows that are no tokens.
+  // w_i; zero for rows that are no tokens.
   void StoreWeights(const Panel& panel, const FloatLanes* square, const LaneBuffer& to) const {
-    float* weights = to.get() + PanelNumber(panel) * kPanelRows * Lanes();
+    const std::size_t p = PanelNumber(panel);
     for (std::size_t r = 0; r < kPanelRows; ++r) {
-      const FloatLanes one = SetLanes(1);
-      const FloatLanes weight = spec_.norm == Norm::none ? one : hn::Div(one, hn::Sqrt(square[r]));
-      Store(r < panel.rows ? weight : hn::Zero(FloatTag()), weights + r * Lanes());
+      const FloatLanes weight = spec_.norm == Norm::none
+                                    ? Load(Scales(p) + r * Lanes())
+                                    : hn::Div(SetLanes(1), hn::Sqrt(square[r]));
+      Store(r < panel.rows ? weight : hn::Zero(FloatTag()),
+            to.get() + (p * kPanelRows + r) * Lanes());
     }
   }
 
@@ -154,8 +164,10 @@ class LayerKernel {
     }
   }
 
-  // The scores of a panel's queries and all keys of the key panels that they see.
-  HWY_NOINLINE void Scores(const Panel& panel) const {
+  // The scores of a panel's queries and all keys of the key panels that they see; kSum: and adds
+  // them to the sums.
+  template <bool kSum>
+  HWY_NOINLINE void Scores(std::size_t layer, const Panel& panel, FloatLanes live) const {
     const LaneBuffer& rows = spec_.rope_theta ? buffers_.rotated : buffers_.x;
     const FloatLanes factor = SetLanes(static_cast<float>(plan_.score_factor));
     const std::size_t own = PanelNumber(panel);
@@ -165,23 +177,41 @@ class LayerKernel {
     }
     const float* queries = At(rows, panel, 0);
     float* out = buffers_.scores.get();
+    float* sum = nullptr;
+    if (kSum) sum = SumsOf(buffers_.score_sums, layer, panel);
+    const auto keep = [&](FloatLanes score, std::size_t index) POSLENS_INLINE_LAMBDA {
+      Store(score, out + index * Lanes());
+      if constexpr (kSum) {
+        float* to = sum + index * Lanes();
+        Store(hn::MulAdd(live, score, Load(to)), to);
+      }
+    };
     for (std::size_t p = panel.first_keys; p < panel.last_keys; ++p) {
       const Panel& keys = plan_.panels[p];
       if (p == own && plan_.own_score_known) {
-        OwnScores<false>(queries, panel, query_weight, out);
+        OwnScores<false>(queries, panel, query_weight, keep);
       } else if (p == own) {
-        OwnScores<true>(queries, panel, query_weight, out);
+        OwnScores<true>(queries, panel, query_weight, keep);
       } else {
         for (std::size_t c = 0; c < kPanelRows; c += kTile) {
-          ScoreTile(queries, At(rows, keys, 0), keys, c, query_weight, out);
+          ScoreTile(queries, At(rows, keys, 0), keys, c, query_weight, keep);
         }
       }
       out += kPanelRows * kPanelRows * Lanes();
+      if (kSum) sum += kPanelRows * kPanelRows * Lanes();
     }
   }
 
+  float* SumsOf(const LaneSums& sums, std::size_t layer, const Panel& panel) const {
+    return sums.values.get() + (layer * plan_.score_count + panel.score_offset) * Lanes();
+  }
+
+  // keep(score, key in its panel * 4 + row).
+
+  template <typename Keep>
   HWY_INLINE void ScoreTile(const float* queries, const float* key_rows, const Panel& keys,
-                            std::size_t first, const FloatLanes* query_weight, float* out) const {
+                            std::size_t first, const FloatLanes* query_weight,
+                            const Keep& keep) const {
     FloatLanes sums[kTile][kPanelRows];
     Clear(sums);
     if (first == 0) {
@@ -192,17 +222,17 @@ class LayerKernel {
     Unroll<kTile>([&](auto t) POSLENS_INLINE_LAMBDA {
       const FloatLanes key_weight = Load(Weights(PanelNumber(keys)) + (first + t) * Lanes());
       Unroll<kPanelRows>([&](auto r) POSLENS_INLINE_LAMBDA {
-        Store(hn::Mul(sums[t][r], hn::Mul(query_weight[r], key_weight)),
-              out + ((first + t) * kPanelRows + r) * Lanes());
+        keep(hn::Mul(sums[t][r], hn::Mul(query_weight[r], key_weight)),
+             (first + t) * kPanelRows + r);
       });
     });
   }
 
   // Of a panel's queries and their own panel's keys; kDiagonal: a row's own score is not known to
   // be score_factor.
-  template <bool kDiagonal>
+  template <bool kDiagonal, typename Keep>
   HWY_INLINE void OwnScores(const float* rows, const Panel& panel, const FloatLanes* query_weight,
-                            float* out) const {
+                            const Keep& keep) const {
     FloatLanes sums[kPanelRows][kPanelRows];
     Clear(sums);
     AddOwnScores<kDiagonal>(rows, panel.solid, panel.width, sums);
@@ -214,8 +244,8 @@ class LayerKernel {
         if constexpr (r != c || kDiagonal) {
           score = hn::Mul(sums[c][r], hn::Mul(query_weight[r], key_weight));
         }
-        Store(score, out + (c * kPanelRows + r) * Lanes());
-        Store(score, out + (r * kPanelRows + c) * Lanes());
+        keep(score, c * kPanelRows + r);
+        if constexpr (r != c) keep(score, r * kPanelRows + c);
       });
     });
   }
@@ -311,19 +341,18 @@ class LayerKernel {
     buffers_.sums.recency[layer] += hn::GetLane(hn::SumOfLanes(du, count));
   }
 
-  // Replaces the panel's scores by exp(S_ij - shift_i) w_j, zero where the mask hides the pair;
-  // row_scale_i = norm_output / sum_j exp(S_ij - shift_i), zero for rows that are no tokens.
-  HWY_NOINLINE void Softmax(std::size_t layer, std::size_t p, FloatLanes live,
-                            FloatLanes* row_scale) {
+  // Replaces the panel's scores by what the rows of U are mixed with, zero where the mask hides the
+  // pair and for rows that are no tokens; t_i of the next layer.
+  HWY_NOINLINE void Softmax(std::size_t layer, std::size_t p, FloatLanes live) {
     // Every query sees itself, and normed vectors of equal length have no larger inner product, so
     // that score_factor is the row's largest score, unless something else came in.
     const FloatLanes log2_e = SetLanes(1.44269504f);
     const FloatLanes shift = SetLanes(static_cast<float>(plan_.score_factor) * 1.44269504f);
     if (plan_.own_score_largest && plan_.score_factor <= 1) {
-      SoftmaxBy(layer, p, live, row_scale,
+      SoftmaxBy(layer, p, live,
                 [](FloatLanes score, std::size_t) HWY_ATTR { return FastExpOfUnit(score); });
     } else if (plan_.own_score_largest && plan_.score_factor <= 40) {
-      SoftmaxBy(layer, p, live, row_scale, [=](FloatLanes score, std::size_t) HWY_ATTR {
+      SoftmaxBy(layer, p, live, [=](FloatLanes score, std::size_t) HWY_ATTR {
         return FastExp2(hn::MulSub(score, log2_e, shift));
       });
     } else {
@@ -331,7 +360,7 @@ class LayerKernel {
       for (std::size_t r = 0; r < kPanelRows; ++r) {
         shifts[r] = hn::Mul(log2_e, LargestScore(Keys(layer, p, r), r));
       }
-      SoftmaxBy(layer, p, live, row_scale, [&](FloatLanes score, std::size_t r) HWY_ATTR {
+      SoftmaxBy(layer, p, live, [&](FloatLanes score, std::size_t r) HWY_ATTR {
         const FloatLanes x = hn::MulSub(score, log2_e, shifts[r]);
         return FastExp2(hn::Max(x, SetLanes(-126.0f)));
       });
@@ -350,7 +379,7 @@ class LayerKernel {
   // exponential(S_ir, r) = exp(S_ir - shift_r).
   template <typename Exponential>
   HWY_INLINE void SoftmaxBy(std::size_t layer, std::size_t p, FloatLanes live,
-                            FloatLanes* row_scale, const Exponential& exponential) {
+                            const Exponential& exponential) {
     const FloatTag d;
     const Panel& panel = plan_.panels[p];
     float* scores = buffers_.scores.get();
@@ -395,11 +424,22 @@ class LayerKernel {
     };
     for (std::size_t j = 0; j < common_first; ++j) replace_or_hide(j);
     for (std::size_t j = common_last; j < all; ++j) replace_or_hide(j);
-    const FloatLanes output = SetLanes(static_cast<float>(plan_.norm_output));
-    for (std::size_t r = 0; r < kPanelRows; ++r) {
-      row_scale[r] = r < panel.rows ? hn::Div(output, sum[r]) : hn::Zero(d);
-    }
     if (probs) SumProbs(layer, panel, live, sum);
+    const FloatLanes output = SetLanes(static_cast<float>(plan_.norm_output));
+    const FloatLanes residual = SetLanes(static_cast<float>(spec_.residual / plan_.norm_output));
+    float* own = scores + (p - panel.first_keys) * kPanelRows * kPanelRows * Lanes();
+    for (std::size_t r = 0; r < panel.rows; ++r) {
+      float* scale = Scales(p) + r * Lanes();
+      float* diagonal = own + (r * kPanelRows + r) * Lanes();
+      const FloatLanes factor = hn::Mul(residual, hn::Mul(Load(scale), sum[r]));
+      Store(hn::Add(Load(diagonal), factor), diagonal);
+      Store(hn::Div(output, sum[r]), scale);
+    }
+    for (std::size_t r = panel.rows; r < kPanelRows; ++r) {
+      for (std::size_t j = 0; j < all; ++j) {
+        Store(hn::Zero(d), scores + (j * kPanelRows + r) * Lanes());
+      }
+    }
   }
 
   // exp(S_ij - shift_i) / sum_i is a probability; the key's weight comes in after that.
@@ -416,24 +456,22 @@ class LayerKernel {
     }
   }
 
-  // X_i <- row_scale_i sum_j coefficient_ij X_j + r X_i, and the weights of the next layer.
-  HWY_NOINLINE void Mix(const Panel& panel, const FloatLanes* row_scale) const {
+  // u_i <- sum_j coefficient_ij u_j, and the weights of the next layer.
+  HWY_NOINLINE void Mix(const Panel& panel) const {
     FloatLanes square[kPanelRows];
     StartSquares(square);
     std::size_t k = 0, first = panel.first_keys;
-    for (; k < plan_.shared; ++k) MixColumns<1>(panel, row_scale, k, first, square);
+    for (; k < plan_.shared; ++k) MixColumns<1>(panel, k, first, square);
     // From here on tiles do not cross the first coordinate that a panel has in some rows only.
-    for (; k + kTile <= panel.width; k += kTile) {
-      MixColumns<kTile>(panel, row_scale, k, first, square);
-    }
-    for (; k < panel.width; ++k) MixColumns<1>(panel, row_scale, k, first, square);
+    for (; k + kTile <= panel.width; k += kTile) MixColumns<kTile>(panel, k, first, square);
+    for (; k < panel.width; ++k) MixColumns<1>(panel, k, first, square);
     StoreWeights(panel, square, plan_.in_place ? buffers_.weight : buffers_.next_weight);
   }
 
   // For coordinates k .. k + kColumns - 1; first: the first key panel that has coordinate k.
   template <std::size_t kColumns>
-  HWY_INLINE void MixColumns(const Panel& panel, const FloatLanes* row_scale, std::size_t k,
-                             std::size_t& first, FloatLanes* square) const {
+  HWY_INLINE void MixColumns(const Panel& panel, std::size_t k, std::size_t& first,
+                             FloatLanes* square) const {
     while (plan_.panels[first].width <= k) ++first;
     constexpr std::size_t kBlock = kPanelRows * kPanelRows;
     const float* HWY_RESTRICT m =
@@ -460,15 +498,11 @@ class LayerKernel {
     if (plan_.in_place) {
       AddMixTile<kColumns, kNoneMissing, true>(m, At(buffers_.x, panel, k), sum);
     }
-    const FloatLanes residual = SetLanes(static_cast<float>(spec_.residual));
-    const float* old = At(buffers_.x, panel, k);
     float* out = At(plan_.in_place ? buffers_.x : buffers_.next_x, panel, k);
     Unroll<kColumns>([&](auto t) POSLENS_INLINE_LAMBDA {
       Unroll<kPanelRows>([&](auto r) POSLENS_INLINE_LAMBDA {
-        const std::size_t at = (t * kPanelRows + r) * Lanes();
-        const FloatLanes x = hn::MulAdd(sum[t][r], row_scale[r], hn::Mul(residual, Load(old + at)));
-        square[r] = hn::MulAdd(x, x, square[r]);
-        Store(x, out + at);
+        square[r] = hn::MulAdd(sum[t][r], sum[t][r], square[r]);
+        Store(sum[t][r], out + (t * kPanelRows + r) * Lanes());
       });
     });
   }
