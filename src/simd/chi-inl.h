@@ -41,7 +41,7 @@ class ChiDistribution {
     const FloatLanes base = hn::Add(one, hn::Mul(z, hn::Set(d, step_)));
     const FloatMask positive = hn::Gt(base, smallest);
     const FloatLanes v = Cube(hn::Max(base, smallest));
-    value = hn::Sqrt(hn::Mul(v, hn::Set(d, 2.0f * g_)));
+    value = FastSqrt(hn::Mul(v, hn::Set(d, 2.0f * g_)));
     const FloatLanes h = LogAcceptance(z);
     const FloatLanes u = UniformFromWord(word);
     // exp(h) >= 1 + h settles nearly every lane without a logarithm.

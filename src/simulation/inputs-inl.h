@@ -194,7 +194,7 @@ class InputKernel {
         }
       }
       for (std::size_t r = 0; r < panel.rows; ++r) {
-        hn::Store(sphere ? hn::Div(norm, hn::Sqrt(square[r])) : fixed, d, ScaleOf(p, r));
+        hn::Store(sphere ? hn::Mul(norm, FastReciprocalSqrt(square[r])) : fixed, d, ScaleOf(p, r));
       }
     }
   }

@@ -59,21 +59,11 @@ class LayerKernel {
   void Run(std::size_t layer, FloatLanes live, bool first_of_block) {
     const bool last = layer + 1 == plan_.layers;
     for (std::size_t p = plan_.panels.size(); p-- > 0;) {
-      const Panel& panel = plan_.panels[p];
-      if (plan_.lane_sums && plan_.slope == 0 && !plan_.options.variance) {
-        Scores<true>(layer, panel, live);
+      if (plan_.panels[p].rows > 2) {
+        RunPanel<kPanelRows>(layer, p, live, first_of_block);
       } else {
-        Scores<false>(layer, panel, live);
-        if (plan_.slope > 0) Bias(panel);
-        SumScores(layer, panel, live, first_of_block);
+        RunPanel<2>(layer, p, live, first_of_block);
       }
-      if (plan_.options.recency) CountRecency(layer, p, live);
-      if (plan_.options.monotonicity) CountMonotone(plan_, layer, p, live, buffers_);
-      if (last && !plan_.options.probs) continue;
-      Softmax(layer, p, live);
-      if (last) continue;
-      Mix(panel);
-      if (plan_.in_place && spec_.rope_theta) Rotate(panel);
     }
     if (last || plan_.in_place) return;
     std::swap(buffers_.x, buffers_.next_x);
@@ -83,6 +73,27 @@ class LayerKernel {
   }
 
  private:
+  // kRows: 2 or 4, at least the panel's rows.
+  template <std::size_t kRows>
+  void RunPanel(std::size_t layer, std::size_t p, FloatLanes live, bool first_of_block) {
+    const Panel& panel = plan_.panels[p];
+    if (plan_.lane_sums && plan_.slope == 0 && !plan_.options.variance) {
+      Scores<true, kRows>(layer, panel, live);
+    } else {
+      Scores<false, kRows>(layer, panel, live);
+      if (plan_.slope > 0) Bias(panel);
+      SumScores(layer, panel, live, first_of_block);
+    }
+    if (plan_.options.recency) CountRecency(layer, p, live);
+    if (plan_.options.monotonicity) CountMonotone(plan_, layer, p, live, buffers_);
+    const bool last = layer + 1 == plan_.layers;
+    if (last && !plan_.options.probs) return;
+    Softmax<kRows>(layer, p, live);
+    if (last) return;
+    Mix<kRows>(panel);
+    if (plan_.in_place && spec_.rope_theta) Rotate(panel);
+  }
+
   static std::size_t Lanes() { return hn::Lanes(FloatTag()); }
   static FloatLanes Load(const float* from) { return hn::Load(FloatTag(), from); }
   static void Store(FloatLanes value, float* to) { hn::Store(value, FloatTag(), to); }
@@ -136,9 +147,8 @@ class LayerKernel {
   void StoreWeights(const Panel& panel, const FloatLanes* square, const LaneBuffer& to) const {
     const std::size_t p = PanelNumber(panel);
     for (std::size_t r = 0; r < kPanelRows; ++r) {
-      const FloatLanes weight = spec_.norm == Norm::none
-                                    ? Load(Scales(p) + r * Lanes())
-                                    : hn::Div(SetLanes(1), hn::Sqrt(square[r]));
+      const FloatLanes weight =
+          spec_.norm == Norm::none ? Load(Scales(p) + r * Lanes()) : FastReciprocalSqrt(square[r]);
       Store(r < panel.rows ? weight : hn::Zero(FloatTag()),
             to.get() + (p * kPanelRows + r) * Lanes());
     }
@@ -166,13 +176,13 @@ class LayerKernel {
 
   // The scores of a panel's queries and all keys of the key panels that they see; kSum: and adds
   // them to the sums.
-  template <bool kSum>
+  template <bool kSum, std::size_t kRows>
   HWY_NOINLINE void Scores(std::size_t layer, const Panel& panel, FloatLanes live) const {
     const LaneBuffer& rows = spec_.rope_theta ? buffers_.rotated : buffers_.x;
     const FloatLanes factor = SetLanes(static_cast<float>(plan_.score_factor));
     const std::size_t own = PanelNumber(panel);
-    FloatLanes query_weight[kPanelRows];
-    for (std::size_t r = 0; r < kPanelRows; ++r) {
+    FloatLanes query_weight[kRows];
+    for (std::size_t r = 0; r < kRows; ++r) {
       query_weight[r] = hn::Mul(factor, Load(Weights(own) + r * Lanes()));
     }
     const float* queries = At(rows, panel, 0);
@@ -208,20 +218,20 @@ class LayerKernel {
 
   // keep(score, key in its panel * 4 + row).
 
-  template <typename Keep>
+  template <std::size_t kRows, typename Keep>
   HWY_INLINE void ScoreTile(const float* queries, const float* key_rows, const Panel& keys,
-                            std::size_t first, const FloatLanes* query_weight,
+                            std::size_t first, const FloatLanes (&query_weight)[kRows],
                             const Keep& keep) const {
-    FloatLanes sums[kTile][kPanelRows];
+    FloatLanes sums[kTile][kRows];
     Clear(sums);
     if (first == 0) {
-      AddScoreTile<kTile, 0>(queries, key_rows, keys.solid, keys.width, sums);
+      AddScoreTile<0>(queries, key_rows, keys.solid, keys.width, sums);
     } else {
-      AddScoreTile<kTile, kPanelRows - kTile>(queries, key_rows, keys.solid, keys.width, sums);
+      AddScoreTile<kPanelRows - kTile>(queries, key_rows, keys.solid, keys.width, sums);
     }
     Unroll<kTile>([&](auto t) POSLENS_INLINE_LAMBDA {
       const FloatLanes key_weight = Load(Weights(PanelNumber(keys)) + (first + t) * Lanes());
-      Unroll<kPanelRows>([&](auto r) POSLENS_INLINE_LAMBDA {
+      Unroll<kRows>([&](auto r) POSLENS_INLINE_LAMBDA {
         keep(hn::Mul(sums[t][r], hn::Mul(query_weight[r], key_weight)),
              (first + t) * kPanelRows + r);
       });
@@ -230,15 +240,15 @@ class LayerKernel {
 
   // Of a panel's queries and their own panel's keys; kDiagonal: a row's own score is not known to
   // be score_factor.
-  template <bool kDiagonal, typename Keep>
-  HWY_INLINE void OwnScores(const float* rows, const Panel& panel, const FloatLanes* query_weight,
-                            const Keep& keep) const {
-    FloatLanes sums[kPanelRows][kPanelRows];
+  template <bool kDiagonal, std::size_t kRows, typename Keep>
+  HWY_INLINE void OwnScores(const float* rows, const Panel& panel,
+                            const FloatLanes (&query_weight)[kRows], const Keep& keep) const {
+    FloatLanes sums[kRows][kRows];
     Clear(sums);
     AddOwnScores<kDiagonal>(rows, panel.solid, panel.width, sums);
-    Unroll<kPanelRows>([&](auto c) POSLENS_INLINE_LAMBDA {
+    Unroll<kRows>([&](auto c) POSLENS_INLINE_LAMBDA {
       const FloatLanes key_weight = Load(Weights(PanelNumber(panel)) + c * Lanes());
-      Unroll<kPanelRows - c>([&](auto i) POSLENS_INLINE_LAMBDA {
+      Unroll<kRows - c>([&](auto i) POSLENS_INLINE_LAMBDA {
         constexpr std::size_t r = c + i;
         FloatLanes score = SetLanes(static_cast<float>(plan_.score_factor));
         if constexpr (r != c || kDiagonal) {
@@ -343,24 +353,25 @@ class LayerKernel {
 
   // Replaces the panel's scores by what the rows of U are mixed with, zero where the mask hides the
   // pair and for rows that are no tokens; t_i of the next layer.
+  template <std::size_t kRows>
   HWY_NOINLINE void Softmax(std::size_t layer, std::size_t p, FloatLanes live) {
     // Every query sees itself, and normed vectors of equal length have no larger inner product, so
     // that score_factor is the row's largest score, unless something else came in.
     const FloatLanes log2_e = SetLanes(1.44269504f);
     const FloatLanes shift = SetLanes(static_cast<float>(plan_.score_factor) * 1.44269504f);
     if (plan_.own_score_largest && plan_.score_factor <= 1) {
-      SoftmaxBy(layer, p, live,
-                [](FloatLanes score, std::size_t) HWY_ATTR { return FastExpOfUnit(score); });
+      SoftmaxBy<kRows>(layer, p, live,
+                       [](FloatLanes score, std::size_t) HWY_ATTR { return FastExpOfUnit(score); });
     } else if (plan_.own_score_largest && plan_.score_factor <= 40) {
-      SoftmaxBy(layer, p, live, [=](FloatLanes score, std::size_t) HWY_ATTR {
+      SoftmaxBy<kRows>(layer, p, live, [=](FloatLanes score, std::size_t) HWY_ATTR {
         return FastExp2(hn::MulSub(score, log2_e, shift));
       });
     } else {
-      FloatLanes shifts[kPanelRows];
-      for (std::size_t r = 0; r < kPanelRows; ++r) {
+      FloatLanes shifts[kRows];
+      for (std::size_t r = 0; r < kRows; ++r) {
         shifts[r] = hn::Mul(log2_e, LargestScore(Keys(layer, p, r), r));
       }
-      SoftmaxBy(layer, p, live, [&](FloatLanes score, std::size_t r) HWY_ATTR {
+      SoftmaxBy<kRows>(layer, p, live, [&](FloatLanes score, std::size_t r) HWY_ATTR {
         const FloatLanes x = hn::MulSub(score, log2_e, shifts[r]);
         return FastExp2(hn::Max(x, SetLanes(-126.0f)));
       });
@@ -377,18 +388,18 @@ class LayerKernel {
   }
 
   // exponential(S_ir, r) = exp(S_ir - shift_r).
-  template <typename Exponential>
+  template <std::size_t kRows, typename Exponential>
   HWY_INLINE void SoftmaxBy(std::size_t layer, std::size_t p, FloatLanes live,
                             const Exponential& exponential) {
     const FloatTag d;
     const Panel& panel = plan_.panels[p];
     float* scores = buffers_.scores.get();
     const float* weights = Weights(panel.first_keys);
-    LocalKeys keys[kPanelRows];
-    FloatLanes sum[kPanelRows];
-    std::fill_n(sum, kPanelRows, hn::Zero(d));
+    LocalKeys keys[kRows];
+    FloatLanes sum[kRows];
+    std::fill_n(sum, kRows, hn::Zero(d));
     std::size_t common_first = 0, common_last = panel.last_keys * kPanelRows;
-    for (std::size_t r = 0; r < kPanelRows; ++r) {
+    for (std::size_t r = 0; r < kRows; ++r) {
       keys[r] = Keys(layer, p, r);
       common_first = std::max(common_first, keys[r].first);
       common_last = keys[r].step == 1 ? std::min(common_last, keys[r].last) : 0;
@@ -406,14 +417,11 @@ class LayerKernel {
     };
     for (std::size_t j = common_first; j < common_last; ++j) {
       const FloatLanes weight = key_weight(j);
-      replace(j, 0, weight);
-      replace(j, 1, weight);
-      replace(j, 2, weight);
-      replace(j, 3, weight);
+      Unroll<kRows>([&](auto r) POSLENS_INLINE_LAMBDA { replace(j, r, weight); });
     }
     const std::size_t all = (panel.last_keys - panel.first_keys) * kPanelRows;
     const auto replace_or_hide = [&](std::size_t j) HWY_ATTR {
-      for (std::size_t r = 0; r < kPanelRows; ++r) {
+      for (std::size_t r = 0; r < kRows; ++r) {
         const LocalKeys& own = keys[r];
         if (j >= own.first && j < own.last && (own.step == 1 || (j - own.first) % own.step == 0)) {
           replace(j, r, key_weight(j));
@@ -433,9 +441,9 @@ class LayerKernel {
       float* diagonal = own + (r * kPanelRows + r) * Lanes();
       const FloatLanes factor = hn::Mul(residual, hn::Mul(Load(scale), sum[r]));
       Store(hn::Add(Load(diagonal), factor), diagonal);
-      Store(hn::Div(output, sum[r]), scale);
+      Store(hn::Mul(output, FastReciprocal(sum[r])), scale);
     }
-    for (std::size_t r = panel.rows; r < kPanelRows; ++r) {
+    for (std::size_t r = panel.rows; r < kRows; ++r) {
       for (std::size_t j = 0; j < all; ++j) {
         Store(hn::Zero(d), scores + (j * kPanelRows + r) * Lanes());
       }
@@ -448,6 +456,7 @@ class LayerKernel {
     float* scores = buffers_.scores.get();
     const float* weights = Weights(panel.first_keys);
     for (std::size_t i = 0; i < ScoreCount(panel); ++i) {
+      if (i % kPanelRows >= panel.rows) continue;
       HWY_ALIGN float probability[kMaxLanes];
       const FloatLanes e = Load(scores + i * Lanes());
       Store(hn::Div(e, sum[i % kPanelRows]), probability);
@@ -457,26 +466,27 @@ class LayerKernel {
   }
 
   // u_i <- sum_j coefficient_ij u_j, and the weights of the next layer.
+  template <std::size_t kRows>
   HWY_NOINLINE void Mix(const Panel& panel) const {
     FloatLanes square[kPanelRows];
     StartSquares(square);
     std::size_t k = 0, first = panel.first_keys;
-    for (; k < plan_.shared; ++k) MixColumns<1>(panel, k, first, square);
+    for (; k < plan_.shared; ++k) MixColumns<1, kRows>(panel, k, first, square);
     // From here on tiles do not cross the first coordinate that a panel has in some rows only.
-    for (; k + kTile <= panel.width; k += kTile) MixColumns<kTile>(panel, k, first, square);
-    for (; k < panel.width; ++k) MixColumns<1>(panel, k, first, square);
+    for (; k + kTile <= panel.width; k += kTile) MixColumns<kTile, kRows>(panel, k, first, square);
+    for (; k < panel.width; ++k) MixColumns<1, kRows>(panel, k, first, square);
     StoreWeights(panel, square, plan_.in_place ? buffers_.weight : buffers_.next_weight);
   }
 
   // For coordinates k .. k + kColumns - 1; first: the first key panel that has coordinate k.
-  template <std::size_t kColumns>
+  template <std::size_t kColumns, std::size_t kRows>
   HWY_INLINE void MixColumns(const Panel& panel, std::size_t k, std::size_t& first,
                              FloatLanes* square) const {
     while (plan_.panels[first].width <= k) ++first;
     constexpr std::size_t kBlock = kPanelRows * kPanelRows;
     const float* HWY_RESTRICT m =
         buffers_.scores.get() + (first - panel.first_keys) * kBlock * Lanes();
-    FloatLanes sum[kColumns][kPanelRows];
+    FloatLanes sum[kColumns][kRows];
     Clear(sum);
     // In a causal layer a panel's queries see their own panel last, and only in part.
     const std::size_t last = plan_.in_place ? PanelNumber(panel) : panel.last_keys;
@@ -485,22 +495,22 @@ class LayerKernel {
     if (kColumns == kTile && k >= solid && p < last) {
       const float* x = At(buffers_.x, plan_.panels[p], k);
       if (k == solid) {
-        AddMixTile<kColumns, 0, false>(m, x, sum);
+        AddMixTile<0, false>(m, x, sum);
       } else {
-        AddMixTile<kColumns, kPanelRows - kColumns, false>(m, x, sum);
+        AddMixTile<kPanelRows - kColumns, false>(m, x, sum);
       }
       m += kBlock * Lanes();
       ++p;
     }
     for (; p < last; ++p, m += kBlock * Lanes()) {
-      AddMixTile<kColumns, kNoneMissing, false>(m, At(buffers_.x, plan_.panels[p], k), sum);
+      AddMixTile<kNoneMissing, false>(m, At(buffers_.x, plan_.panels[p], k), sum);
     }
     if (plan_.in_place) {
-      AddMixTile<kColumns, kNoneMissing, true>(m, At(buffers_.x, panel, k), sum);
+      AddMixTile<kNoneMissing, true>(m, At(buffers_.x, panel, k), sum);
     }
     float* out = At(plan_.in_place ? buffers_.x : buffers_.next_x, panel, k);
     Unroll<kColumns>([&](auto t) POSLENS_INLINE_LAMBDA {
-      Unroll<kPanelRows>([&](auto r) POSLENS_INLINE_LAMBDA {
+      Unroll<kRows>([&](auto r) POSLENS_INLINE_LAMBDA {
         square[r] = hn::MulAdd(sum[t][r], sum[t][r], square[r]);
         Store(sum[t][r], out + (t * kPanelRows + r) * Lanes());
       });

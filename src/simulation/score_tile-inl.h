@@ -1,4 +1,5 @@
-// Inner products of four queries with the keys of a panel, in registers.
+// Inner products of the first two or four queries of a panel with the keys of a panel, in
+// registers.
 
 #if defined(POSLENS_SIMULATION_SCORE_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef POSLENS_SIMULATION_SCORE_TILE_INL_H_
@@ -16,19 +17,18 @@ HWY_BEFORE_NAMESPACE();
 namespace poslens::HWY_NAMESPACE {
 
 // One coordinate, which the first kMissing keys lack, of queries and keys kFirst, kFirst + 1, ...
-template <std::size_t kColumns, std::size_t kFirst, std::size_t kMissing>
+template <std::size_t kFirst, std::size_t kMissing, std::size_t kColumns, std::size_t kRows>
 HWY_INLINE void AddScoreCoordinate(const float* HWY_RESTRICT queries,
                                    const float* HWY_RESTRICT keys,
-                                   FloatLanes (&sums)[kColumns][kPanelRows]) {
+                                   FloatLanes (&sums)[kColumns][kRows]) {
   const FloatTag d;
   const std::size_t lanes = hn::Lanes(d);
-  FloatLanes query[kPanelRows];
-  Unroll<kPanelRows>([&](auto r)
-                         POSLENS_INLINE_LAMBDA { query[r] = hn::Load(d, queries + r * lanes); });
+  FloatLanes query[kRows];
+  Unroll<kRows>([&](auto r) POSLENS_INLINE_LAMBDA { query[r] = hn::Load(d, queries + r * lanes); });
   Unroll<kColumns>([&](auto t) POSLENS_INLINE_LAMBDA {
     if constexpr (kFirst + t >= kMissing) {
       const FloatLanes key = hn::Load(d, keys + (kFirst + t) * lanes);
-      Unroll<kPanelRows>([&](auto r) POSLENS_INLINE_LAMBDA {
+      Unroll<kRows>([&](auto r) POSLENS_INLINE_LAMBDA {
         sums[t][r] = hn::MulAdd(query[r], key, sums[t][r]);
       });
     }
@@ -37,35 +37,33 @@ HWY_INLINE void AddScoreCoordinate(const float* HWY_RESTRICT queries,
 
 // sums[t][r] += <query r, key kFirst + t>. A key panel has its first `solid` of `width` coordinates
 // in all rows; coordinate solid + m lacks in the first m. The query panel has them all.
-template <std::size_t kColumns, std::size_t kFirst>
+template <std::size_t kFirst, std::size_t kColumns, std::size_t kRows>
 HWY_INLINE void AddScoreTile(const float* HWY_RESTRICT queries, const float* HWY_RESTRICT keys,
                              std::size_t solid, std::size_t width,
-                             FloatLanes (&sums)[kColumns][kPanelRows]) {
+                             FloatLanes (&sums)[kColumns][kRows]) {
   const std::size_t step = kPanelRows * hn::Lanes(FloatTag());
   const float* const end = keys + solid * step;
   for (; keys != end; queries += step, keys += step) {
-    AddScoreCoordinate<kColumns, kFirst, 0>(queries, keys, sums);
+    AddScoreCoordinate<kFirst, 0>(queries, keys, sums);
   }
   if (width == solid) return;
-  AddScoreCoordinate<kColumns, kFirst, 0>(queries, keys, sums);
+  AddScoreCoordinate<kFirst, 0>(queries, keys, sums);
   if (width == solid + 1) return;
-  AddScoreCoordinate<kColumns, kFirst, 1>(queries + step, keys + step, sums);
+  AddScoreCoordinate<kFirst, 1>(queries + step, keys + step, sums);
   if (width == solid + 2) return;
-  AddScoreCoordinate<kColumns, kFirst, 2>(queries + 2 * step, keys + 2 * step, sums);
+  AddScoreCoordinate<kFirst, 2>(queries + 2 * step, keys + 2 * step, sums);
   if (width == solid + 3) return;
-  AddScoreCoordinate<kColumns, kFirst, 3>(queries + 3 * step, keys + 3 * step, sums);
+  AddScoreCoordinate<kFirst, 3>(queries + 3 * step, keys + 3 * step, sums);
 }
 
 // One coordinate, which the first kMissing rows lack, of the pairs of a panel's rows.
-template <bool kDiagonal, std::size_t kMissing>
-HWY_INLINE void AddOwnCoordinate(const float* HWY_RESTRICT rows,
-                                 FloatLanes (&sums)[kPanelRows][kPanelRows]) {
+template <bool kDiagonal, std::size_t kMissing, std::size_t kRows>
+HWY_INLINE void AddOwnCoordinate(const float* HWY_RESTRICT rows, FloatLanes (&sums)[kRows][kRows]) {
   const FloatTag d;
-  FloatLanes x[kPanelRows];
-  Unroll<kPanelRows>([&](auto r)
-                         POSLENS_INLINE_LAMBDA { x[r] = hn::Load(d, rows + r * hn::Lanes(d)); });
-  Unroll<kPanelRows>([&](auto c) POSLENS_INLINE_LAMBDA {
-    Unroll<kPanelRows>([&](auto r) POSLENS_INLINE_LAMBDA {
+  FloatLanes x[kRows];
+  Unroll<kRows>([&](auto r) POSLENS_INLINE_LAMBDA { x[r] = hn::Load(d, rows + r * hn::Lanes(d)); });
+  Unroll<kRows>([&](auto c) POSLENS_INLINE_LAMBDA {
+    Unroll<kRows>([&](auto r) POSLENS_INLINE_LAMBDA {
       if constexpr (c >= kMissing && r >= c + (kDiagonal ? 0 : 1)) {
         sums[c][r] = hn::MulAdd(x[r], x[c], sums[c][r]);
       }
@@ -74,9 +72,9 @@ HWY_INLINE void AddOwnCoordinate(const float* HWY_RESTRICT rows,
 }
 
 // sums[c][r] += <row r, row c> of one panel for c < r, and for c = r with kDiagonal.
-template <bool kDiagonal>
+template <bool kDiagonal, std::size_t kRows>
 HWY_INLINE void AddOwnScores(const float* HWY_RESTRICT rows, std::size_t solid, std::size_t width,
-                             FloatLanes (&sums)[kPanelRows][kPanelRows]) {
+                             FloatLanes (&sums)[kRows][kRows]) {
   const std::size_t step = kPanelRows * hn::Lanes(FloatTag());
   const float* const end = rows + solid * step;
   for (; rows != end; rows += step) AddOwnCoordinate<kDiagonal, 0>(rows, sums);
