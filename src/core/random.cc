@@ -17,8 +17,8 @@ std::uint32_t high(std::uint64_t value) { return static_cast<std::uint32_t>(valu
 }  // namespace
 
 std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter,
-                                        std::array<std::uint32_t, 2> key) {
-  for (int round = 0; round < 10; ++round) {
+                                        std::array<std::uint32_t, 2> key, int rounds) {
+  for (int round = 0; round < rounds; ++round) {
     const std::uint64_t product0 = std::uint64_t{kMultiplier0} * counter[0];
     const std::uint64_t product1 = std::uint64_t{kMultiplier1} * counter[2];
     counter = {high(product1) ^ counter[1] ^ key[0], low(product1),

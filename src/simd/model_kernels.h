@@ -27,8 +27,8 @@ void rms_norm(std::span<const float> x, std::span<const float> weight, float eps
 void rms_norm(std::span<const float> x, std::span<const float> weight, float epsilon,
               std::span<BFloat16> out);
 
-// out = silu(gate) * up, silu(x) = x / (1 + exp(-x)); an empty up is one throughout. gate and out may
-// be the same.
+// out = silu(gate) * up, silu(x) = x / (1 + exp(-x)); an empty up is one throughout. gate and out
+// may be the same.
 void silu_multiply(std::span<const float> gate, std::span<const float> up, std::span<float> out);
 void silu_multiply(std::span<const float> gate, std::span<const float> up, std::span<BFloat16> out);
 

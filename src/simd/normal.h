@@ -8,7 +8,8 @@ namespace poslens::simd {
 
 // Standard normals of samples first_sample, first_sample + 1, ...: per_sample numbers each (a
 // multiple of 4), sample after sample. Numbers 4 b .. 4 b + 3 of a sample come from the Philox
-// counter (b, 0, sample), keyed by the seed. out.size() is a multiple of per_sample.
+// counter (b, 0, sample) with seven rounds, keyed by the seed. out.size() is a multiple of
+// per_sample.
 void fill_normals(std::uint64_t seed, std::uint64_t first_sample, std::int64_t per_sample,
                   std::span<float> out);
 

@@ -86,16 +86,17 @@ class InputKernel {
       const auto word = static_cast<std::uint32_t>(p);
       const std::size_t filled = std::min(plan_.dims, diagonal);
       DrawNormals(samples, p, filled);
-      FloatLanes z[kPanelRows];
-      std::fill_n(z, kPanelRows, hn::Zero(d));
-      for (std::size_t k = filled; k < panel.width; ++k) {
-        if (k < std::min(plan_.dims, diagonal + panel.rows - 1)) {
-          FourNormals(samples, static_cast<std::uint32_t>(k), kNormals | word, z[0], z[1], z[2],
-                      z[3]);
-        }
+      // Then the triangle, row after row: (1, 0), (2, 0), (2, 1), (3, 0), (3, 1), (3, 2).
+      FloatLanes z[8];
+      std::fill_n(z, 8, hn::Zero(d));
+      const auto counter = static_cast<std::uint32_t>(filled);
+      if (panel.rows > 1) FourNormals(samples, counter, kNormals | word, z[0], z[1], z[2], z[3]);
+      if (panel.rows > 3) {
+        FourNormals(samples, counter + 1, kNormals | word, z[4], z[5], z[6], z[7]);
+      }
+      for (std::size_t c = 0; c < panel.width - filled; ++c) {
         for (std::size_t r = 0; r < panel.rows; ++r) {
-          const bool below_diagonal = k < std::min(plan_.dims, diagonal + r);
-          hn::Store(below_diagonal ? z[r] : hn::Zero(d), d, At(panel, k, r));
+          hn::Store(c < r ? z[r * (r - 1) / 2 + c] : hn::Zero(d), d, At(panel, filled + c, r));
         }
       }
       for (std::size_t r = 0; r < panel.rows && diagonal + r < plan_.dims; r += 2) {
@@ -123,13 +124,19 @@ class InputKernel {
     const std::size_t rows = panel.rows;
     float* HWY_RESTRICT x = At(panel, 0, 0);
     const std::size_t lanes = hn::Lanes(d);
-    for (std::size_t k = 0; k < count; ++k, x += kPanelRows * lanes) {
-      FloatLanes z0, z1, z2, z3;
+    const std::size_t coordinates = rows > 2 ? 1 : 2;      // in one go
+    const std::size_t second = rows > 2 ? 2 : kPanelRows;  // place of the third and fourth number
+    FloatLanes z0, z1, z2, z3;
+    for (std::size_t k = 0; k < count; k += coordinates, x += coordinates * kPanelRows * lanes) {
       FourNormals(samples, static_cast<std::uint32_t>(k), word, z0, z1, z2, z3);
       hn::Store(z0, d, x);
       if (rows > 1) hn::Store(z1, d, x + lanes);
-      if (rows > 2) hn::Store(z2, d, x + 2 * lanes);
-      if (rows > 3) hn::Store(z3, d, x + 3 * lanes);
+      if (rows == 3) {
+        hn::Store(z2, d, x + 2 * lanes);
+      } else if (rows > 3 || k + 1 < count) {
+        hn::Store(z2, d, x + second * lanes);
+        if (rows > 1) hn::Store(z3, d, x + (second + 1) * lanes);
+      }
     }
   }
 

@@ -27,13 +27,6 @@
 HWY_BEFORE_NAMESPACE();
 namespace poslens::HWY_NAMESPACE {
 
-// Local key indices first, first + step, ... below last of a panel's query.
-struct LocalKeys {
-  std::size_t first;
-  std::size_t last;
-  std::size_t step;
-};
-
 // Keys, or coordinates, that a register tile covers beside its four rows.
 #if HWY_TARGET == HWY_AVX3 || HWY_ARCH_ARM_A64
 constexpr std::size_t kTile = 4;  // 32 registers
@@ -317,15 +310,9 @@ class LayerKernel {
     }
   }
 
-  LocalKeys Keys(std::size_t layer, std::size_t p, std::size_t r) const {
-    const Panel& panel = plan_.panels[p];
-    // Rows that are no tokens do as the last one that is.
-    const std::size_t row = p * kPanelRows + std::min(r, panel.rows - 1);
-    const KeyRange keys =
-        spec_.mask_of(static_cast<int>(layer)).keys(static_cast<std::int64_t>(row), spec_.n);
-    const std::size_t start = panel.first_keys * kPanelRows;
-    return {static_cast<std::size_t>(keys.first) - start,
-            static_cast<std::size_t>(keys.last) - start, static_cast<std::size_t>(keys.step)};
+  // Rows that are no tokens do as the last one that is.
+  const LocalKeys& Keys(std::size_t layer, std::size_t p, std::size_t r) const {
+    return plan_.keys(layer, p * kPanelRows + std::min(r, plan_.panels[p].rows - 1));
   }
 
   // Pairs of visible keys k > j before the query with S_ik > S_ij.
@@ -336,7 +323,7 @@ class LayerKernel {
     const UintLanes one = hn::Set(du, 1);
     UintLanes count = hn::Zero(du);
     for (std::size_t r = 0; r < panel.rows; ++r) {
-      const LocalKeys keys = Keys(layer, p, r);
+      const LocalKeys& keys = Keys(layer, p, r);
       const std::size_t query = (p - panel.first_keys) * kPanelRows + r;
       const float* scores = buffers_.scores.get() + r * Lanes();
       for (std::size_t k = keys.first + keys.step; k < std::min(keys.last, query); k += keys.step) {

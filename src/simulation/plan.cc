@@ -65,6 +65,15 @@ Plan::Plan(const SimulationOptions& simulation) : options(simulation) {
     panel.score_offset = score_count;
     score_count += (panel.last_keys - panel.first_keys) * kPanelRows * kPanelRows;
   }
+  for (int layer = 0; layer < (spec.layer_masks.empty() ? 1 : spec.layer_count); ++layer) {
+    for (std::size_t query = 0; query < n; ++query) {
+      const KeyRange keys = spec.mask_of(layer).keys(static_cast<std::int64_t>(query), spec.n);
+      const std::size_t start = panels[query / kPanelRows].first_keys * kPanelRows;
+      local_keys.push_back({static_cast<std::size_t>(keys.first) - start,
+                            static_cast<std::size_t>(keys.last) - start,
+                            static_cast<std::size_t>(keys.step)});
+    }
+  }
   double work = 0;  // multiply-adds of a layer: 16 pairs of rows, once for S and once for A Y
   for (const Panel& panel : panels) {
     for (std::size_t keys = panel.first_keys; keys < panel.last_keys; ++keys) {

@@ -29,6 +29,14 @@ struct Panel {
   std::size_t score_offset = 0;  // of its scores among those of a layer
 };
 
+// Keys that a query sees, counted from the first key of its panel: first, first + step, ... below
+// last.
+struct LocalKeys {
+  std::size_t first = 0;
+  std::size_t last = 0;
+  std::size_t step = 1;
+};
+
 struct Plan {
   // options: validated.
   explicit Plan(const SimulationOptions& options);
@@ -41,10 +49,11 @@ struct Plan {
   std::size_t shared = 0;  // triangular, alpha > 0: coordinate 0 is the shared vector's direction
   bool in_place = false;  // no query sees a later key: a layer overwrites its input, last row first
   std::vector<Panel> panels;
-  std::size_t coordinate_count = 0;  // lane vectors of x
-  std::size_t score_count = 0;       // lane vectors of a layer's scores
-  std::int64_t block_samples = 0;    // samples that are summed up in one go; a multiple of 16
-  bool lane_sums = false;            // sums are kept per lane (faster; small maps only)
+  std::vector<LocalKeys> local_keys;  // [n], or [layers, n] where layers have masks of their own
+  std::size_t coordinate_count = 0;   // lane vectors of x
+  std::size_t score_count = 0;        // lane vectors of a layer's scores
+  std::int64_t block_samples = 0;     // samples that are summed up in one go; a multiple of 16
+  bool lane_sums = false;             // sums are kept per lane (faster; small maps only)
 
   // y = norm_output * x / |x|; S = score_factor * <x_i, x_j> / (|x_i| |x_j|) + slope (j - i). No
   // norm: without |x|.
@@ -58,6 +67,9 @@ struct Plan {
   double shared_weight = 0;    // l
   Matrix<float> cosine, sine;  // rotary encoding of the first coordinates, or empty
 
+  const LocalKeys& keys(std::size_t layer, std::size_t query) const {
+    return local_keys[(options.spec.layer_masks.empty() ? 0 : layer * n) + query];
+  }
   // Place of pair (query, key) among the scores of a layer; the pair must be visible.
   std::size_t score_index(std::size_t query, std::size_t key) const {
     const Panel& panel = panels[query / kPanelRows];

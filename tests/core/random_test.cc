@@ -11,7 +11,7 @@ namespace {
 
 using Words = std::array<std::uint32_t, 4>;
 
-// Known answers published with Random123 (kat_vectors, philox4x32 with 10 rounds).
+// Known answers published with Random123 (kat_vectors, philox4x32 with 10 and with 7 rounds).
 TEST(Philox, MatchesPublishedKnownAnswers) {
   EXPECT_EQ(philox4x32({0, 0, 0, 0}, {0, 0}),
             (Words{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
@@ -19,6 +19,8 @@ TEST(Philox, MatchesPublishedKnownAnswers) {
             (Words{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
   EXPECT_EQ(philox4x32({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0}),
             (Words{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
+  EXPECT_EQ(philox4x32({0, 0, 0, 0}, {0, 0}, 7),
+            (Words{0x5f6fb709, 0x0d893f64, 0x4f121f81, 0x4f730a48}));
 }
 
 TEST(RandomStream, StreamsDiffer) {

@@ -34,7 +34,7 @@ std::vector<double> simple_normals(std::uint64_t sample, std::int64_t per_sample
   for (std::int64_t block = 0; block < per_sample / 4; ++block) {
     const auto words =
         philox4x32({low(static_cast<std::uint64_t>(block)), 0, low(sample), low(sample >> 32)},
-                   {low(kSeed), low(kSeed >> 32)});
+                   {low(kSeed), low(kSeed >> 32)}, 7);
     for (int pair = 0; pair < 2; ++pair) {
       const double radius = std::sqrt(-2 * std::log(uniform(words[2 * pair])));
       const double angle = 2 * std::numbers::pi * words[2 * pair + 1] * 0x1p-32;
