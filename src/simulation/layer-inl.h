@@ -148,21 +148,22 @@ class LayerKernel {
   }
 
   // Rotary encoding of queries and keys: pairs (k, k + rotary_dim/2) turn by the position.
-  void Rotate(const Panel& panel) const {
+  HWY_NOINLINE void Rotate(const Panel& panel) const {
     const std::size_t pairs = plan_.cosine.columns(), first = PanelNumber(panel) * kPanelRows;
-    for (std::size_t k = 2 * pairs; k < plan_.dims; ++k) {
-      std::copy_n(At(buffers_.x, panel, k), kPanelRows * Lanes(), At(buffers_.rotated, panel, k));
-    }
-    for (std::size_t k = 0; k < pairs; ++k) {
-      for (std::size_t r = 0; r < panel.rows; ++r) {
-        const FloatLanes cosine = SetLanes(plan_.cosine(first + r, k));
-        const FloatLanes sine = SetLanes(plan_.sine(first + r, k));
-        const FloatLanes a = Load(At(buffers_.x, panel, k) + r * Lanes());
-        const FloatLanes b = Load(At(buffers_.x, panel, k + pairs) + r * Lanes());
-        Store(hn::NegMulAdd(b, sine, hn::Mul(a, cosine)),
-              At(buffers_.rotated, panel, k) + r * Lanes());
-        Store(hn::MulAdd(a, sine, hn::Mul(b, cosine)),
-              At(buffers_.rotated, panel, k + pairs) + r * Lanes());
+    const std::size_t step = kPanelRows * Lanes();
+    std::copy_n(At(buffers_.x, panel, 2 * pairs), (plan_.dims - 2 * pairs) * step,
+                At(buffers_.rotated, panel, 2 * pairs));
+    for (std::size_t r = 0; r < panel.rows; ++r) {
+      const float* HWY_RESTRICT a = At(buffers_.x, panel, 0) + r * Lanes();
+      const float* HWY_RESTRICT b = At(buffers_.x, panel, pairs) + r * Lanes();
+      float* HWY_RESTRICT turned_a = At(buffers_.rotated, panel, 0) + r * Lanes();
+      float* HWY_RESTRICT turned_b = At(buffers_.rotated, panel, pairs) + r * Lanes();
+      const auto cosines = plan_.cosine.row(first + r), sines = plan_.sine.row(first + r);
+      for (std::size_t k = 0; k < pairs; ++k) {
+        const FloatLanes cosine = SetLanes(cosines[k]), sine = SetLanes(sines[k]);
+        const FloatLanes x = Load(a + k * step), y = Load(b + k * step);
+        Store(hn::NegMulAdd(y, sine, hn::Mul(x, cosine)), turned_a + k * step);
+        Store(hn::MulAdd(x, sine, hn::Mul(y, cosine)), turned_b + k * step);
       }
     }
   }
