@@ -51,8 +51,8 @@ TEST(LlamaFamily, ReadsWhatTheFileSays) {
   EXPECT_EQ(attention.head_dim, 10);  // not hidden / heads, 6
   EXPECT_DOUBLE_EQ(attention.scale, 1 / std::sqrt(10.0));
   EXPECT_EQ(attention.rotary_pairs, RotaryPairs::interleaved);
-  EXPECT_EQ(*attention.rotary,
-            (RotarySpec{.theta = 500, .rotary_dim = 6, .linear_factor = 4, .divisors = {1, 2, 8}}));
+  EXPECT_EQ(*attention.rotary, (RotarySpec{.theta = 500, .rotary_dim = 6, .divisors = {1, 2, 8}}));
+  EXPECT_EQ(attention.rope_scaling, RopeScaling::parse("linear:4"));
   EXPECT_EQ(attention.mask, Mask{});
   EXPECT_EQ(attention.key.weight, "blk.1.attn_k.weight");
   EXPECT_EQ(attention.key.bias, "blk.1.attn_k.bias");
@@ -60,7 +60,8 @@ TEST(LlamaFamily, ReadsWhatTheFileSays) {
   EXPECT_THAT(describe(spec),
               AllOf(HasSubstr("name: Tiny"), HasSubstr("64 tokens; longer sequences run"),
                     HasSubstr("layers 0 to 1: RoPE: theta 500, 6 of 10 coordinates, pairs (2k, 2k "
-                              "+ 1), angles divided by 4"),
+                              "+ 1), frequencies divided as rope_freqs.weight says, scaling "
+                              "linear:4"),
                     HasSubstr("mask: causal")));
 }
 
@@ -91,8 +92,8 @@ TEST(LlamaFamily, RefusesFeaturesItDoesNotKnow) {
               HasSubstr("llama.attention.sliding_window: this feature"));
   EXPECT_THAT(refusal_with("llama.expert_count", std::int64_t{8}),
               HasSubstr("llama.expert_count: expected 0 to 0, found 8"));
-  EXPECT_THAT(refusal_with("llama.rope.scaling.type", std::string("yarn")),
-              AllOf(HasSubstr("expected none or linear"), HasSubstr("found 'yarn'")));
+  EXPECT_THAT(refusal_with("llama.rope.scaling.type", std::string("ntk")),
+              AllOf(HasSubstr("expected none, linear, yarn"), HasSubstr("found 'ntk'")));
   EXPECT_THAT(refusal_with("llama.rope.scaling.attn_factor", 1.2), HasSubstr("attn_factor"));
 }
 
@@ -103,9 +104,9 @@ TEST(LlamaFamily, RefusesImpossibleNumbers) {
   EXPECT_THAT(refusal_with("llama.attention.value_length", std::int64_t{9}),
               HasSubstr("expected the key length, 8, found 9"));
   EXPECT_THAT(refusal_with("llama.rope.dimension_count", std::int64_t{5}),
-              HasSubstr("expected an even number, found 5"));
+              HasSubstr("an even rotary dimension from 2 to 8, found 5"));
   EXPECT_THAT(refusal_with("llama.rope.dimension_count", std::int64_t{12}),
-              HasSubstr("expected 2 to 8, found 12"));
+              HasSubstr("an even rotary dimension from 2 to 8, found 12"));
   EXPECT_THAT(refusal_with("llama.rope.freq_base", -1.0), HasSubstr("a number above 0"));
   EXPECT_THAT(refusal_with("llama.attention.layer_norm_rms_epsilon", std::nan("")),
               HasSubstr("a number above 0"));
