@@ -194,11 +194,12 @@ HWY_INLINE FloatLanes FastReciprocalSqrt(FloatLanes x) {
 #endif
 }
 
-// sqrt(x) for 0 <= x < 1e30, relative error below 3e-7 where x > 1e-30.
+// sqrt(x) for 0 <= x < 1e30, relative error below 3e-7 where x > 1e-30, absolute below 1e-14
+// elsewhere.
 HWY_INLINE FloatLanes FastSqrt(FloatLanes x) {
 #if POSLENS_HAVE_ESTIMATES
   const FloatTag d;
-  x = hn::Max(x, hn::Set(d, 1e-38f));
+  x = hn::Max(x, hn::Set(d, 1e-30f));
   const FloatLanes r = hn::ApproximateReciprocalSqrt(x);
   const FloatLanes root = hn::Mul(x, r);
   const FloatLanes rest = hn::NegMulAdd(root, root, x);

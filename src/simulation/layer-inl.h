@@ -28,7 +28,7 @@ HWY_BEFORE_NAMESPACE();
 namespace poslens::HWY_NAMESPACE {
 
 // Keys, or coordinates, that a register tile covers beside its four rows.
-#if HWY_TARGET == HWY_AVX3 || HWY_ARCH_ARM_A64
+#if (HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3) || HWY_ARCH_ARM_A64
 constexpr std::size_t kTile = 4;  // 32 registers
 #else
 constexpr std::size_t kTile = 2;
