@@ -63,6 +63,10 @@ struct ScoreMap {
   std::vector<double> recency;      // [layers] recency probability
   // [layers] share of the samples' rows that increase strictly with the key
   std::vector<double> monotonicity;
+  // Of the residual stream x_i before the first layer and after each: the mean norm |x_i|, [layers
+  // + 1, n], and the mean cosine of x_i and x_j, [layers + 1, n, n], symmetric, masked or not.
+  std::vector<float> hidden_norm;
+  std::vector<float> hidden_cosine;
   // Parts of a simulation: the exact sums that the means come from, and which blocks of samples
   // they cover; only src/simulation reads them.
   std::map<std::string, std::vector<std::int64_t>> sums;

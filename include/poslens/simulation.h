@@ -32,12 +32,13 @@ struct SimulationOptions {
   std::int64_t samples = 1000;
   std::uint64_t seed = 0;
   Engine engine = Engine::automatic;
-  bool variance = false;       // keep the variance over samples of every score
-  bool probs = false;          // keep mean attention probabilities
-  bool recency = false;        // keep the recency probability of every layer
-  bool monotonicity = false;   // keep the share of rows that increase with the key, by layer
-  std::int64_t groups = 0;     // > 1: keep means of interleaved groups of samples
-  std::optional<Shard> shard;  // run this part alone, and keep its exact sums in the map
+  bool variance = false;         // keep the variance over samples of every score
+  bool probs = false;            // keep mean attention probabilities
+  bool recency = false;          // keep the recency probability of every layer
+  bool monotonicity = false;     // keep the share of rows that increase with the key, by layer
+  bool hidden_geometry = false;  // keep norms and cosines of the residual stream by position
+  std::int64_t groups = 0;       // > 1: keep means of interleaved groups of samples
+  std::optional<Shard> shard;    // run this part alone, and keep its exact sums in the map
 
   // Throws UsageError naming the option, the value and what is allowed.
   void validate() const;

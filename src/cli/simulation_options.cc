@@ -28,6 +28,9 @@ void add_simulation_options(CLI::App& command, SimulationOptions& options) {
   command.add_flag("--monotonicity", options.monotonicity,
                    "Keep each layer's share of rows (of single samples) whose scores increase "
                    "strictly with the key, up to the query");
+  command.add_flag("--hidden-geometry", options.hidden_geometry,
+                   "Keep mean norms and cosines of the residual stream by position, before the "
+                   "first layer and after each");
   add_number(command, "--groups", options.groups,
              "Keep means of G interleaved groups of samples (sample s in group s mod G); 0: none");
 }

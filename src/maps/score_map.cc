@@ -123,6 +123,13 @@ void save(const ScoreMap& map, const std::filesystem::path& path) {
   if (!map.monotonicity.empty()) {
     arrays.push_back(array_ref("monotonicity", {layers}, std::span(map.monotonicity)));
   }
+  if (!map.hidden_norm.empty()) {
+    arrays.push_back(array_ref("hidden_norm", {layers + 1, map.n}, std::span(map.hidden_norm)));
+  }
+  if (!map.hidden_cosine.empty()) {
+    arrays.push_back(
+        array_ref("hidden_cosine", {layers + 1, map.n, map.n}, std::span(map.hidden_cosine)));
+  }
   for (const auto& [name, values] : map.sums) {
     arrays.push_back(
         array_ref(kSum + name, {static_cast<std::int64_t>(values.size())}, std::span(values)));
@@ -170,6 +177,8 @@ ScoreMap load_score_map(const std::filesystem::path& path) {
   if (reader.has("monotonicity")) {
     map.monotonicity = reader.take<double>("monotonicity", ArrayType::f64, {layers});
   }
+  map.hidden_norm = reader.take_if("hidden_norm", {layers + 1, map.n});
+  map.hidden_cosine = reader.take_if("hidden_cosine", {layers + 1, map.n, map.n});
   for (const auto& [name, array] : contents.arrays) {
     if (!name.starts_with(kSum)) continue;
     map.sums[name.substr(kSum.size())] =

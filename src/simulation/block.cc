@@ -43,9 +43,14 @@ void RunBlock(const Plan& plan, const BlockSamples& block, BlockBuffers& buffers
     } else {
       inputs.Copy(block.inputs, samples);
     }
+    if (plan.options.hidden_geometry) KeepMeans(plan, buffers);
     kernel.Prepare();
     for (std::size_t layer = 0; layer < plan.layers; ++layer) {
+      if (plan.options.hidden_geometry) GeometryKernel(plan, layer, buffers).Sum(hn::Load(d, live));
       kernel.Run(layer, hn::Load(d, live), start == 0);
+    }
+    if (plan.options.hidden_geometry) {
+      GeometryKernel(plan, plan.layers, buffers).Sum(hn::Load(d, live));
     }
   }
   BlockSums& sums = buffers.sums;
@@ -84,6 +89,13 @@ BlockBuffers::BlockBuffers(const Plan& plan)
   if (plan.options.variance) pivots = lane_buffer(score_sums.size / kMaxLanes + 1);
   sums.recency.resize(plan.layers);
   sums.monotone.resize(plan.layers);
+  if (plan.options.hidden_geometry) {
+    const std::size_t rows = plan.panels.size() * kPanelRows;
+    if (plan.options.spec.norm == Norm::layernorm) means = lane_buffer(rows);
+    inverse_norms = lane_buffer(rows);
+    sums.hidden_norms.resize((plan.layers + 1) * plan.n);
+    sums.hidden_cosines.resize((plan.layers + 1) * triangle_size(plan.n));
+  }
 }
 
 BlockRunner::BlockRunner(const Plan& plan)
@@ -98,6 +110,8 @@ const BlockSums& BlockRunner::run(const BlockSamples& samples) {
   buffers.prob_sums.clear();
   std::fill(buffers.sums.recency.begin(), buffers.sums.recency.end(), 0);
   std::fill(buffers.sums.monotone.begin(), buffers.sums.monotone.end(), 0);
+  std::fill(buffers.sums.hidden_norms.begin(), buffers.sums.hidden_norms.end(), 0);
+  std::fill(buffers.sums.hidden_cosines.begin(), buffers.sums.hidden_cosines.end(), 0);
   HWY_DYNAMIC_DISPATCH(RunBlock)(*plan_, samples, buffers);
   if (plan_->options.variance) {
     // From sums of S - pivot and (S - pivot)^2 to sums of S and S^2.

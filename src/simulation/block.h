@@ -16,7 +16,8 @@ struct BlockSamples {
   std::int64_t stride = 1;
   std::int64_t count = 0;
   // Inputs in place of random ones, or nullptr: [count, n, dims], the residual stream before the
-  // first layer. The triangular engine reads rows up to the diagonal only.
+  // first layer. The triangular engine reads rows up to the diagonal only, and for LayerNorm they
+  // have no mean.
   const float* inputs = nullptr;
 };
 
@@ -26,9 +27,16 @@ struct BlockSums {
   std::vector<double> scores;
   std::vector<double> squares;
   std::vector<double> probs;
-  std::vector<std::int64_t> recency;   // [layers]: pairs (k, j), i > k > j, with S_ik > S_ij
+  std::vector<std::int64_t> recency;  // [layers]: pairs (k, j), i > k > j, with S_ik > S_ij
+  // Before each layer and after the last, where asked for: |x_i|, and the cosine of x_i and x_j, j
+  // <= i, 0 if one of them is zero.
+  std::vector<double> hidden_norms;    // [layers + 1, n]
+  std::vector<double> hidden_cosines;  // [layers + 1, n (n + 1) / 2]
   std::vector<std::int64_t> monotone;  // [layers]: rows whose scores increase with the key
 };
+
+// Pairs j <= i of n positions; pair (i, j) is number triangle_size(i) + j.
+constexpr std::size_t triangle_size(std::size_t n) { return n * (n + 1) / 2; }
 
 struct BlockBuffers;
 

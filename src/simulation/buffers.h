@@ -46,6 +46,8 @@ struct BlockBuffers {
   LaneBuffer next_weight;  // as next_x
   LaneBuffer scores;       // of one panel: scores, then softmax numerators times the keys' weights
   LaneBuffer shared;       // dense engine: l c
+  // Hidden geometry, [n]: with LayerNorm sqrt(dim) times the mean of X_i, which U lacks; 1 / |X_i|.
+  LaneBuffer means, inverse_norms;
   LaneSums score_sums, square_sums, prob_sums;
   LaneBuffer pivots;  // variance: the scores of the block's first sample
   BlockSums sums;

@@ -172,7 +172,9 @@ class InputKernel {
     const ParameterFreeSpec& spec = plan_.options.spec;
     const bool sphere = spec.inputs == Inputs::sphere;
     // LayerNorm sees no mean coordinate, but the inputs' norms do.
-    const bool hidden_mean = plan_.triangular && spec.norm == Norm::layernorm && sphere;
+    const bool keep_means = plan_.triangular && buffers_.means;
+    const bool hidden_mean =
+        plan_.triangular && spec.norm == Norm::layernorm && (sphere || keep_means);
     FloatLanes shared_mean = hn::Zero(d), unused;
     if (hidden_mean && plan_.shared != 0) {
       FloatLanes unused2, unused3;
@@ -191,8 +193,8 @@ class InputKernel {
       }
       FloatLanes square[kPanelRows];
       for (std::size_t r = 0; r < kPanelRows; ++r) {
-        const FloatLanes mean = hidden_mean ? hn::Add(means[r], shared_mean) : hn::Zero(d);
-        square[r] = hn::Mul(mean, mean);
+        means[r] = hidden_mean ? hn::Add(means[r], shared_mean) : hn::Zero(d);
+        square[r] = hn::Mul(means[r], means[r]);
       }
       const float* x = At(panel, 0, 0);
       for (std::size_t k = 0; sphere && k < panel.width; ++k) {
@@ -202,6 +204,10 @@ class InputKernel {
       }
       for (std::size_t r = 0; r < panel.rows; ++r) {
         hn::Store(sphere ? hn::Mul(norm, FastReciprocalSqrt(square[r])) : fixed, d, ScaleOf(p, r));
+      }
+      for (std::size_t r = 0; keep_means && r < panel.rows; ++r) {
+        float* kept = buffers_.means.get() + (p * kPanelRows + r) * hn::Lanes(d);
+        hn::Store(hn::Mul(means[r], hn::Load(d, ScaleOf(p, r))), d, kept);
       }
     }
   }

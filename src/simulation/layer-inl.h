@@ -50,7 +50,6 @@ class LayerKernel {
 
   // live: 1 in the lanes that count, 0 in the others.
   void Run(std::size_t layer, FloatLanes live, bool first_of_block) {
-    const bool last = layer + 1 == plan_.layers;
     for (std::size_t p = plan_.panels.size(); p-- > 0;) {
       if (plan_.panels[p].rows > 2) {
         RunPanel<kPanelRows>(layer, p, live, first_of_block);
@@ -58,7 +57,7 @@ class LayerKernel {
         RunPanel<2>(layer, p, live, first_of_block);
       }
     }
-    if (last || plan_.in_place) return;
+    if (!Mixes(layer) || plan_.in_place) return;
     std::swap(buffers_.x, buffers_.next_x);
     std::swap(buffers_.weight, buffers_.next_weight);
     if (!spec_.rope_theta) return;
@@ -66,6 +65,11 @@ class LayerKernel {
   }
 
  private:
+  // Only hidden geometry looks at what the last layer makes.
+  bool Mixes(std::size_t layer) const {
+    return layer + 1 < plan_.layers || plan_.options.hidden_geometry;
+  }
+
   // kRows: 2 or 4, at least the panel's rows.
   template <std::size_t kRows>
   void RunPanel(std::size_t layer, std::size_t p, FloatLanes live, bool first_of_block) {
@@ -79,10 +83,9 @@ class LayerKernel {
     }
     if (plan_.options.recency) CountRecency(layer, p, live);
     if (plan_.options.monotonicity) CountMonotone(plan_, layer, p, live, buffers_);
-    const bool last = layer + 1 == plan_.layers;
-    if (last && !plan_.options.probs) return;
+    if (!Mixes(layer) && !plan_.options.probs) return;
     Softmax<kRows>(layer, p, live);
-    if (last) return;
+    if (!Mixes(layer)) return;
     Mix<kRows>(panel);
     if (plan_.in_place && spec_.rope_theta) Rotate(panel);
   }

@@ -86,16 +86,21 @@ Plan::Plan(const SimulationOptions& simulation) : options(simulation) {
   lane_sums = layers * score_count * kMaxLanes * sizeof(float) <= kLaneSumBytes;
 }
 
-double Plan::score_bound(std::size_t layer) const {
+double Plan::norm_bound(std::size_t layer) const {
   const ParameterFreeSpec& spec = options.spec;
+  // A Gaussian input's square norm is below 2 * 6.67^2 X^2.
+  double bound = spec.input_norm * (spec.inputs == Inputs::gaussian ? std::sqrt(96.0) : 1);
+  for (; layer > 0; --layer) {
+    bound = spec.residual * bound + (spec.norm == Norm::none ? bound : norm_output);
+  }
+  return bound;
+}
+
+double Plan::score_bound(std::size_t layer) const {
   const double bias = slope * static_cast<double>(n - 1);
-  if (spec.norm != Norm::none) return score_factor * rotary_gain + bias;
-  // A layer makes a norm at most 1 + r times the largest there is. A Gaussian input's square norm
-  // is below 2 * 6.67^2 X^2.
-  const double growth = std::pow(1 + spec.residual, 2.0 * static_cast<double>(layer));
-  const double square = spec.input_norm * spec.input_norm;
-  return score_factor * rotary_gain * growth * square * (spec.inputs == Inputs::gaussian ? 96 : 1) +
-         bias;
+  if (options.spec.norm != Norm::none) return score_factor * rotary_gain + bias;
+  const double norm = norm_bound(layer);
+  return score_factor * rotary_gain * norm * norm + bias;
 }
 
 }  // namespace poslens

@@ -76,6 +76,8 @@ struct Plan {
     return panel.score_offset + (key - panel.first_keys * kPanelRows) * kPanelRows +
            query % kPanelRows;
   }
+  // Rows of the residual stream before this layer (from 0) cannot be longer, up to rounding.
+  double norm_bound(std::size_t layer) const;
   // Scores of this layer (from 0) cannot be larger in magnitude, up to rounding.
   double score_bound(std::size_t layer) const;
 };

@@ -84,6 +84,14 @@ ScoreMap to_map(const Plan& plan, const Part& part) {
     fill(plan, map.probs.data(),
          [&](auto layer, auto query, auto key) { return all.probability(layer, query, key); });
   }
+  for (std::size_t layer = 0; options.hidden_geometry && layer <= plan.layers; ++layer) {
+    for (std::size_t i = 0; i < plan.n; ++i) {
+      map.hidden_norm.push_back(static_cast<float>(all.hidden_norm(layer, i)));
+      for (std::size_t j = 0; j < plan.n; ++j) {
+        map.hidden_cosine.push_back(static_cast<float>(all.hidden_cosine(layer, i, j)));
+      }
+    }
+  }
   if (options.groups > 1) {
     map.groups = options.groups;
     for (const Totals& group : part.groups) {
@@ -115,7 +123,8 @@ Provenance provenance(const SimulationOptions& options) {
   if (options.groups > 1) list.emplace_back("groups", std::to_string(options.groups));
   for (const auto& [name, on] :
        {std::pair("variance", options.variance), std::pair("probs", options.probs),
-        std::pair("recency", options.recency), std::pair("monotonicity", options.monotonicity)}) {
+        std::pair("recency", options.recency), std::pair("monotonicity", options.monotonicity),
+        std::pair("hidden-geometry", options.hidden_geometry)}) {
     if (on) list.emplace_back(name, "on");
   }
   if (options.shard) list.emplace_back("shard", options.shard->text());

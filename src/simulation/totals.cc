@@ -25,6 +25,13 @@ Totals::Totals(const Plan& plan) : plan_(&plan), recency_(plan.layers), monotone
   scores_.resize(size);
   if (plan.options.variance) squares_.resize(size);
   if (plan.options.probs) probs_.resize(size);
+  if (!plan.options.hidden_geometry) return;
+  for (std::size_t layer = 0; layer <= plan.layers; ++layer) {
+    norm_bounds_.push_back(plan.norm_bound(layer));
+    cosine_bounds_.push_back(1);
+  }
+  hidden_norms_.resize((plan.layers + 1) * plan.n);
+  hidden_cosines_.resize((plan.layers + 1) * triangle_size(plan.n));
 }
 
 void Totals::add(const std::vector<double>& sums, const std::vector<double>& bounds,
@@ -50,10 +57,28 @@ void Totals::add(const std::vector<double>& sums, const std::vector<double>& bou
   }
 }
 
+void Totals::add_hidden(const std::vector<double>& sums, const std::vector<double>& bounds,
+                        std::vector<std::int64_t>& totals) const {
+  for (std::size_t layer = 0; layer < bounds.size(); ++layer) {
+    const std::size_t size = totals.size() / bounds.size();
+    for (std::size_t at = layer * size; at < (layer + 1) * size; ++at) {
+      if (!std::isfinite(sums[at])) {
+        throw Error(
+            fmt::format("layer {}: its residual stream grows beyond 32-bit floats; use a norm, "
+                        "fewer layers or a smaller --input-norm",
+                        layer));
+      }
+      totals[at] += std::llrint(sums[at] * (kQuanta / bounds[layer]));
+    }
+  }
+}
+
 void Totals::add(const BlockSums& sums, std::int64_t samples) {
   add(sums.scores, score_bounds_, scores_);
   add(sums.squares, square_bounds_, squares_);
   add(sums.probs, prob_bounds_, probs_);
+  add_hidden(sums.hidden_norms, norm_bounds_, hidden_norms_);
+  add_hidden(sums.hidden_cosines, cosine_bounds_, hidden_cosines_);
   for (std::size_t layer = 0; layer < plan_->layers; ++layer) {
     recency_[layer] += sums.recency[layer];
     monotone_[layer] += sums.monotone[layer];
@@ -83,6 +108,17 @@ double Totals::score(std::size_t layer, std::size_t query, std::size_t key) cons
 double Totals::probability(std::size_t layer, std::size_t query, std::size_t key) const {
   return static_cast<double>(probs_[index(layer, query, key)]) / kQuanta /
          static_cast<double>(samples());
+}
+
+double Totals::hidden_norm(std::size_t layer, std::size_t position) const {
+  const auto sum = static_cast<double>(hidden_norms_[layer * plan_->n + position]);
+  return sum * (norm_bounds_[layer] / kQuanta) / static_cast<double>(samples());
+}
+
+double Totals::hidden_cosine(std::size_t layer, std::size_t position, std::size_t other) const {
+  const std::size_t pair = triangle_size(std::max(position, other)) + std::min(position, other);
+  const std::size_t at = layer * triangle_size(plan_->n) + pair;
+  return static_cast<double>(hidden_cosines_[at]) / kQuanta / static_cast<double>(samples());
 }
 
 double Totals::variance(std::size_t layer, std::size_t query, std::size_t key) const {

@@ -29,6 +29,8 @@ class Totals {
   double probability(std::size_t layer, std::size_t query, std::size_t key) const;
   double variance(std::size_t layer, std::size_t query, std::size_t key) const;
   std::int64_t recency(std::size_t layer) const { return recency_[layer]; }
+  double hidden_norm(std::size_t layer, std::size_t position) const;
+  double hidden_cosine(std::size_t layer, std::size_t position, std::size_t other) const;
   std::int64_t monotone(std::size_t layer) const { return monotone_[layer]; }
 
   // Every sum there is, and its name in files: what shards and interrupted runs carry on.
@@ -36,18 +38,22 @@ class Totals {
     const char* name;
     std::vector<std::int64_t> Totals::*values;
   };
-  static constexpr std::array<Sum, 6> sums() {
+  static constexpr std::array<Sum, 8> sums() {
     return {{{"samples", &Totals::samples_},
              {"scores", &Totals::scores_},
              {"squares", &Totals::squares_},
              {"probs", &Totals::probs_},
              {"recency", &Totals::recency_},
-             {"monotone", &Totals::monotone_}}};
+             {"monotone", &Totals::monotone_},
+             {"hidden_norms", &Totals::hidden_norms_},
+             {"hidden_cosines", &Totals::hidden_cosines_}}};
   }
 
  private:
   void add(const std::vector<double>& sums, const std::vector<double>& bounds,
            std::vector<std::int64_t>& totals) const;
+  void add_hidden(const std::vector<double>& sums, const std::vector<double>& bounds,
+                  std::vector<std::int64_t>& totals) const;
   std::size_t index(std::size_t layer, std::size_t query, std::size_t key) const {
     return layer * plan_->score_count + plan_->score_index(query, key);
   }
@@ -55,8 +61,11 @@ class Totals {
   const Plan* plan_;
   std::vector<std::int64_t> samples_ = {0};
   std::vector<double> score_bounds_, square_bounds_, prob_bounds_;  // [layers]
+  std::vector<double> norm_bounds_, cosine_bounds_;                 // [layers + 1]
   std::vector<std::int64_t> scores_, squares_, probs_;              // [layers, score_count]
   std::vector<std::int64_t> recency_, monotone_;                    // [layers]
+  std::vector<std::int64_t> hidden_norms_;                          // [layers + 1, n]
+  std::vector<std::int64_t> hidden_cosines_;                        // [layers + 1, n (n + 1) / 2]
 };
 
 }  // namespace poslens

@@ -62,7 +62,7 @@ class Simulate : public ProgramTest {
 
 constexpr const char* kOptions =
     "--n 11 --samples 4203 --alpha 0.1 --seed 5 --variance --probs --recency --monotonicity "
-    "--groups 2 "
+    "--hidden-geometry --groups 2 "
     "--norm layernorm --score-scale inv-dim --no-residual --mask window:4";
 
 TEST_F(Simulate, ShardsMergeToOneRun) {

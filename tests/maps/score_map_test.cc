@@ -39,6 +39,8 @@ ScoreMap full_map() {
   map.loss = {2.5, 1.25};
   map.recency = {0.5, 0.75};
   map.monotonicity = {0.125, 0.25};
+  map.hidden_norm = numbers(3 * 3, 500);
+  map.hidden_cosine = numbers(3 * 9, 600);
   Provenance& provenance = map.provenance;
   provenance.averaging = "mean over 5 sequences";
   provenance.options = {{"length", "3"}, {"dtype", "f32"}};
@@ -82,6 +84,8 @@ void expect_same(const ScoreMap& a, const ScoreMap& b) {
   EXPECT_EQ(a.loss, b.loss);
   EXPECT_EQ(a.recency, b.recency);
   EXPECT_EQ(a.monotonicity, b.monotonicity);
+  EXPECT_EQ(a.hidden_norm, b.hidden_norm);
+  EXPECT_EQ(a.hidden_cosine, b.hidden_cosine);
   const Provenance &p = a.provenance, &q = b.provenance;
   EXPECT_EQ(p.averaging, q.averaging);
   EXPECT_EQ(p.options, q.options);

@@ -38,18 +38,22 @@ std::vector<Matrix<double>> random_inputs(const ParameterFreeSpec& spec) {
   return samples;
 }
 
+// x without the rows' means.
+Matrix<double> centred(Matrix<double> x) {
+  for (std::size_t i = 0; i < x.rows(); ++i) {
+    double mean = 0;
+    for (const double value : x.row(i)) mean += value / static_cast<double>(x.columns());
+    for (double& value : x.row(i)) value -= mean;
+  }
+  return x;
+}
+
 // The rows of x in an orthonormal basis in which row i has only its first i + 1 coordinates
 // (Gram-Schmidt), and one more in front if there is a shared direction; for LayerNorm within the
 // directions that have no mean. [n, dims]
 Matrix<double> triangular_rows(Matrix<double> x, bool drop_mean, const Plan& plan) {
   const std::size_t n = x.rows(), d = x.columns(), dims = plan.dims;
-  if (drop_mean) {
-    for (std::size_t i = 0; i < n; ++i) {
-      double mean = 0;
-      for (const double value : x.row(i)) mean += value / static_cast<double>(d);
-      for (double& value : x.row(i)) value -= mean;
-    }
-  }
+  if (drop_mean) x = centred(x);
   std::vector<std::vector<double>> basis;
   if (plan.shared != 0) {
     basis.emplace_back(d, 0.0);  // any direction, without a mean
@@ -195,6 +199,7 @@ TEST_P(Engines, EqualTheSimpleLayer) {
   options.spec = GetParam().spec;
   options.engine = GetParam().engine;
   options.variance = options.probs = options.recency = options.monotonicity = true;
+  options.hidden_geometry = true;
   const Plan plan(options);
   ASSERT_EQ(plan.triangular, GetParam().engine == Engine::triangular);
   const ParameterFreeSpec& spec = options.spec;
@@ -204,12 +209,27 @@ TEST_P(Engines, EqualTheSimpleLayer) {
   std::vector<Matrix<double>> squares = scores, probs = scores;
   std::vector<std::int64_t> recency(plan.layers), unclear = recency;  // within rounding of equal
   std::vector<test::SimpleMonotonicity> monotone(plan.layers);
+  std::vector<double> norms((plan.layers + 1) * plan.n);
+  std::vector<double> cosines((plan.layers + 1) * triangle_size(plan.n));
+  const auto add_geometry = [&](std::size_t layer, const Matrix<double>& x) {
+    // What the triangular engine is given for LayerNorm has no mean.
+    const bool mean_lost = plan.triangular && spec.norm == Norm::layernorm;
+    const Matrix<double> seen = mean_lost ? centred(x) : x;
+    for (std::size_t i = 0; i < plan.n; ++i) {
+      norms[layer * plan.n + i] += test::simple_length(seen, i);
+      for (std::size_t j = 0; j <= i; ++j) {
+        cosines[layer * triangle_size(plan.n) + triangle_size(i) + j] +=
+            test::simple_cosine(seen, i, j);
+      }
+    }
+  };
   double largest = 1;
   for (Matrix<double> x : random_inputs(spec)) {
     const Matrix<double> rows =
         plan.triangular ? triangular_rows(x, spec.norm == Norm::layernorm, plan) : x;
     inputs.insert(inputs.end(), rows.values().begin(), rows.values().end());
     for (std::size_t layer = 0; layer < plan.layers; ++layer) {
+      add_geometry(layer, x);
       const SimpleLayer simple = simple_layer(spec, static_cast<int>(layer), x);
       const Mask& mask = spec.mask_of(static_cast<int>(layer));
       const test::SimpleMonotonicity rows_of_sample =
@@ -233,6 +253,7 @@ TEST_P(Engines, EqualTheSimpleLayer) {
         }
       }
     }
+    add_geometry(plan.layers, x);
   }
   BlockRunner runner(plan);
   const BlockSums& sums = runner.run({0, 1, kSamples, inputs.data()});
@@ -244,6 +265,12 @@ TEST_P(Engines, EqualTheSimpleLayer) {
               [&](auto layer, auto i, auto j) { return squares[layer](i, j); });
   expect_sums(plan, sums.probs, tolerance, "probability",
               [&](auto layer, auto i, auto j) { return probs[layer](i, j); });
+  for (std::size_t i = 0; i < norms.size(); ++i) {
+    EXPECT_NEAR(sums.hidden_norms[i], norms[i], 2e-5 * norms[i]) << "norm " << i;
+  }
+  for (std::size_t i = 0; i < cosines.size(); ++i) {
+    EXPECT_NEAR(sums.hidden_cosines[i] / kSamples, cosines[i] / kSamples, 1e-5) << "cosine " << i;
+  }
   for (std::size_t layer = 0; layer < plan.layers; ++layer) {
     EXPECT_LE(std::abs(sums.recency[layer] - recency[layer]), unclear[layer]);
     EXPECT_LE(std::abs(sums.monotone[layer] - monotone[layer].rows), monotone[layer].unclear);
@@ -261,7 +288,7 @@ TEST(Engines, TargetsAndSumsAgree) {
     options.spec.alpha = 0.3;
     options.spec.norm = Norm::layernorm;
     options.spec.score_scale = ScoreScale::inv_sqrt_dim;
-    options.variance = options.probs = true;
+    options.variance = options.probs = options.hidden_geometry = true;
     if (rope) options.spec.rope_theta = 1e4;
     Plan plan(options);
     const BlockSamples samples{5, 3, 100};
@@ -281,6 +308,12 @@ TEST(Engines, TargetsAndSumsAgree) {
               ASSERT_NEAR(found.squares[at] / 100, best.squares[at] / 100, 1e-4);
             }
           }
+        }
+        for (std::size_t i = 0; i < best.hidden_norms.size(); ++i) {
+          ASSERT_NEAR(found.hidden_norms[i] / 100, best.hidden_norms[i] / 100, 1e-4);
+        }
+        for (std::size_t i = 0; i < best.hidden_cosines.size(); ++i) {
+          ASSERT_NEAR(found.hidden_cosines[i] / 100, best.hidden_cosines[i] / 100, 1e-5);
         }
       });
     }

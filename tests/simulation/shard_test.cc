@@ -27,6 +27,7 @@ SimulationOptions small() {
   options.samples = 4203;
   options.seed = 5;
   options.variance = options.probs = options.recency = options.monotonicity = true;
+  options.hidden_geometry = true;
   return options;
 }
 
@@ -44,6 +45,8 @@ void expect_identical(const ScoreMap& a, const ScoreMap& b) {
   expect_bits(a.scores_groups, b.scores_groups, "scores_groups");
   expect_bits(a.recency, b.recency, "recency");
   expect_bits(a.monotonicity, b.monotonicity, "monotonicity");
+  expect_bits(a.hidden_norm, b.hidden_norm, "hidden_norm");
+  expect_bits(a.hidden_cosine, b.hidden_cosine, "hidden_cosine");
   EXPECT_EQ(a.sums, b.sums);
   EXPECT_EQ(a.provenance.averaging, b.provenance.averaging);
   EXPECT_EQ(a.provenance.options, b.provenance.options);

@@ -89,6 +89,23 @@ inline SimpleLayer simple_layer(const ParameterFreeSpec& spec, int number, Matri
   return layer;
 }
 
+// x_i . x_j / |x_i| |x_j|
+inline double simple_cosine(const Matrix<double>& x, std::size_t i, std::size_t j) {
+  double product = 0, left = 0, right = 0;
+  for (std::size_t k = 0; k < x.columns(); ++k) {
+    product += x(i, k) * x(j, k);
+    left += x(i, k) * x(i, k);
+    right += x(j, k) * x(j, k);
+  }
+  return product / std::sqrt(left * right);
+}
+
+inline double simple_length(const Matrix<double>& x, std::size_t i) {
+  double square = 0;
+  for (const double value : x.row(i)) square += value * value;
+  return std::sqrt(square);
+}
+
 struct SimpleMonotonicity {
   std::int64_t rows = 0;  // whose scores increase strictly over two keys or more before the query
   std::int64_t unclear = 0;  // rows that hang on a difference below the tolerance

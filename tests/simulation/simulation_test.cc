@@ -291,6 +291,8 @@ void expect_identical(const ScoreMap& a, const ScoreMap& b) {
   EXPECT_TRUE(equal(a.scores_groups, b.scores_groups));
   EXPECT_EQ(a.recency, b.recency);
   EXPECT_EQ(a.monotonicity, b.monotonicity);
+  EXPECT_TRUE(equal(a.hidden_norm, b.hidden_norm));
+  EXPECT_TRUE(equal(a.hidden_cosine, b.hidden_cosine));
 }
 
 TEST(Simulation, AnyThreadCountGivesTheSameBits) {
@@ -303,6 +305,7 @@ TEST(Simulation, AnyThreadCountGivesTheSameBits) {
     options.samples = test::kSanitized ? 2003 : 5003;
     options.spec.alpha = 0.1;
     options.variance = options.probs = options.recency = options.monotonicity = true;
+    options.hidden_geometry = true;
     set_thread_count(1);
     const ScoreMap one = simulate(options);
     for (const int count : {2, 5}) {
