@@ -2,6 +2,7 @@
 """Runs `poslens simulate` and its PyTorch peer in turn and prints ratios of whole-process times.
 
     bench/compare_simulation.py build/release/poslens --python VENV/bin/python [--case NAME] [--runs 3]
+                                [--frugal]
 
 VENV holds torch from PyPI. Everything is measured in one go on one machine; the ratio is the median
 of the pairs' ratios. The peer's time is that of its computation alone, without importing torch; ours
@@ -49,6 +50,7 @@ def main():
     parser.add_argument("--python", default=sys.executable, help="a Python that has torch")
     parser.add_argument("--case", choices=CASES, action="append")
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--frugal", action="store_true", help="the peer that spares memory")
     args = parser.parse_args()
     peer = str(Path(__file__).parent / "peers" / "simulate_pytorch.py")
 
@@ -58,7 +60,8 @@ def main():
         options = CASES[case].split()
         rows = []
         for _ in range(args.runs):
-            _, peer_memory, text = run([args.python, peer, *options])
+            frugal = ["--frugal"] if args.frugal else []
+            _, peer_memory, text = run([args.python, peer, *options, *frugal])
             peer_seconds = float(text.split("seconds ")[1])
             with tempfile.TemporaryDirectory() as folder:
                 out = f"{folder}/map.npz"

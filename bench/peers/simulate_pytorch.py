@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
-"""The parameter-free Transformer of arXiv 2509.21042 as one writes it in PyTorch: whole batches.
+"""The parameter-free Transformer of arXiv 2509.21042 as one writes it in PyTorch: whole batches, the
+rotary function of transformers on queries and keys, and the scores of every layer kept until the
+means are taken.
 
 The peer that `poslens simulate` is measured against. Needs torch from PyPI. Prints the seconds of
-the computation, without imports.
+the computation, without imports. --frugal turns keys and queries once and forgets a layer's scores
+once they are averaged: what somebody who is short of memory would write.
 """
 
 import argparse
@@ -33,10 +36,15 @@ def rotate(y, cosine, sine):
     return y * cosine + turned * sine
 
 
-def recency_probability(scores):
+def recency_probability(scores, frugal):
     """#{i > k > j: S_ik > S_ij} / (B n (n-1) (n-2) / 6)."""
     samples, n, _ = scores.shape
     hits = 0
+    if not frugal:
+        i, k, j = torch.meshgrid(*[torch.arange(n)] * 3, indexing="ij")
+        later = scores[:, :, :, None] > scores[:, :, None, :]  # [sample, i, k, j]
+        hits = (later & ((i > k) & (k > j))).sum().item()
+        return hits / (samples * n * (n - 1) * (n - 2) / 6)
     for i in range(2, n):
         row = scores[:, i, :i]
         later = row[:, None, :] > row[:, :, None]  # [sample, j, k]
@@ -58,6 +66,7 @@ def main():
     parser.add_argument("--mask", choices=["causal", "full"], default="causal")
     parser.add_argument("--no-residual", action="store_true")
     parser.add_argument("--recency", action="store_true")
+    parser.add_argument("--frugal", action="store_true")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", help="save the mean scores here (.npy)")
     args = parser.parse_args()
@@ -76,18 +85,24 @@ def main():
         hidden = torch.triu(torch.ones(args.n, args.n, dtype=torch.bool), diagonal=1)
         if args.rope:
             cosine, sine = rotary_table(args.n, args.dim, args.rope)
-        means = []
+        means, kept = [], []
         for layer in range(args.layers):
             y = normalise(x, args.norm)
-            turned = rotate(y, cosine, sine) if args.rope else y
-            scores = scale * turned @ turned.transpose(1, 2)
-            means.append(scores.mean(0))
+            queries = rotate(y, cosine, sine) if args.rope else y
+            keys = rotate(y, cosine, sine) if args.rope and not args.frugal else queries
+            scores = queries @ keys.transpose(1, 2) * scale
+            if args.frugal:
+                means.append(scores.mean(0))
+            else:
+                kept.append(scores)
             if args.recency:
-                print(f"layer {layer + 1}: recency {recency_probability(scores):.4f}")
+                share = recency_probability(scores, args.frugal)
+                print(f"layer {layer + 1}: recency {share:.4f}")
             if args.mask == "causal":
                 scores = scores.masked_fill(hidden, -math.inf)
             attended = torch.softmax(scores, dim=-1) @ y
             x = attended if args.no_residual else attended + x
+        means += [scores.mean(0) for scores in kept]
     print(f"seconds {time.perf_counter() - start:.3f}")
     if args.out:
         import numpy
