@@ -11,12 +11,15 @@
 namespace poslens {
 
 // One parsed intervention:
-//   rope=none | rope=theta:X | mask=causal|full|window:W|prefix:K   each with optional @LAYERS
+//   position=none | rope=none | rope=theta:X | mask=causal|full|window:W|prefix:K, each with
+//     optional @LAYERS
 //   positions=+K | bos=none | bos=force
-// LAYERS is a list such as 0-3,7, counted from 0; all layers when absent.
+// position takes away whatever encoding there is: RoPE, ALiBi, or learned positions (of all layers
+// at once). LAYERS is a list such as 0-3,7, counted from 0; when absent all layers, of rope and
+// position those that have an encoding.
 struct Intervention {
   std::string text;         // as given
-  std::string key;          // rope, mask, positions, bos
+  std::string key;          // position, rope, mask, positions, bos
   std::string value;        // none, full, ...
   std::vector<int> layers;  // empty: all
 };
@@ -25,7 +28,8 @@ struct Intervention {
 Intervention parse_intervention(std::string_view text);
 
 // The changed model. Throws UsageError when a layer is out of range, when two interventions set the
-// same thing of the same layer, or when the model has no rotary encoding to change.
+// same thing of the same layer, or when there is no encoding to change in a layer that is named or in
+// any.
 ModelSpec apply(ModelSpec spec, const std::vector<Intervention>& interventions);
 
 // In words, for reports: "RoPE off in layers 2 to 5 (counted from 0)".

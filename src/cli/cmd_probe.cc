@@ -62,7 +62,8 @@ void add_probe(CLI::App& app) {
               options->probe.interventions.push_back(parse_intervention(text));
             }
           },
-          "Change the model: rope=none@2-5, rope=theta:1e6, mask=full@0, mask=window:128, "
+          "Change the model: rope=none@2-5, position=none, rope=theta:1e6, mask=full@0, "
+          "mask=window:128, "
           "positions=+1000, bos=none; repeatable")
       ->expected(1)
       ->take_all()

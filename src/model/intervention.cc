@@ -16,8 +16,8 @@ namespace poslens {
 namespace {
 
 constexpr char kGrammar[] =
-    "rope=none, rope=theta:X, mask=causal, mask=full, mask=window:W, mask=prefix:K, each with "
-    "optional @LAYERS, positions=+K, bos=none or bos=force";
+    "position=none, rope=none, rope=theta:X, mask=causal, mask=full, mask=window:W, mask=prefix:K, "
+    "each with optional @LAYERS, positions=+K, bos=none or bos=force";
 
 [[noreturn]] void refuse(std::string_view text, const std::string& why) {
   throw UsageError(fmt::format("--intervene {}: {}", text, why));
@@ -72,30 +72,49 @@ BosPolicy bos_policy(const Intervention& intervention) {
   refuse(intervention.text, "expected bos=none or bos=force");
 }
 
+bool takes_layers(const Intervention& intervention) {
+  return intervention.key == "position" || intervention.key == "rope" || intervention.key == "mask";
+}
+
+// What rope=none (also: rope=theta) and position=none work on.
+bool has_encoding(const AttentionSpec& attention, const Intervention& intervention) {
+  return attention.rotary || (intervention.key == "position" && attention.alibi);
+}
+
+// The layers that an intervention changes: those it names, or all that have what it changes.
 std::vector<int> layers_of(const Intervention& intervention, const ModelSpec& spec) {
-  std::vector<int> layers = intervention.layers;
   const int count = static_cast<int>(spec.layers.size());
-  if (layers.empty()) {
-    for (int layer = 0; layer < count; ++layer) layers.push_back(layer);
+  const bool of_encoding = intervention.key != "mask";
+  const auto fits = [&](int layer) {
+    const AttentionSpec& attention = spec.layers[static_cast<std::size_t>(layer)].attention;
+    return !of_encoding || has_encoding(attention, intervention);
+  };
+  const std::string_view what =
+      intervention.key == "rope" ? "rotary encoding to change" : "encoding to take away";
+  if (intervention.layers.empty()) {
+    std::vector<int> layers;
+    for (int layer = 0; layer < count; ++layer) {
+      if (fits(layer)) layers.push_back(layer);
+    }
+    const bool learned = intervention.key == "position" && !spec.learned_positions.empty();
+    if (layers.empty() && !learned) {
+      refuse(intervention.text, fmt::format("no layer has a {}", what));
+    }
+    return layers;
   }
-  for (const int layer : layers) {
+  for (const int layer : intervention.layers) {
     if (layer >= count) {
       refuse(intervention.text,
              fmt::format("layer {}: the model has {} layers, 0 to {}", layer, count, count - 1));
     }
+    if (!fits(layer)) {
+      refuse(intervention.text,
+             spec.learned_positions.empty() || intervention.key == "rope"
+                 ? fmt::format("layer {} has no {}", layer, what)
+                 : "learned positions enter before layer 0, so they go from all layers at once");
+    }
   }
-  return layers;
-}
-
-void change_rope(AttentionSpec& attention, const Intervention& intervention, int layer) {
-  if (!attention.rotary) {
-    refuse(intervention.text, fmt::format("layer {} has no rotary encoding to change", layer));
-  }
-  if (intervention.value == "none") {
-    attention.rotary.reset();
-  } else {
-    attention.rotary->theta = rope_theta(intervention);
-  }
+  return intervention.layers;
 }
 
 void change(ModelSpec& spec, const Intervention& intervention) {
@@ -107,12 +126,17 @@ void change(ModelSpec& spec, const Intervention& intervention) {
     spec.bos = bos_policy(intervention);
     return;
   }
-  for (const int layer : layers_of(intervention, spec)) {
+  const std::vector<int> layers = layers_of(intervention, spec);
+  if (intervention.key == "position") spec.learned_positions.clear();
+  for (const int layer : layers) {
     AttentionSpec& attention = spec.layers[static_cast<std::size_t>(layer)].attention;
-    if (intervention.key == "rope") {
-      change_rope(attention, intervention, layer);
-    } else {
+    if (intervention.key == "mask") {
       attention.mask = parse_mask(intervention);
+    } else if (intervention.value == "none") {
+      attention.rotary.reset();
+      if (intervention.key == "position") attention.alibi.reset();
+    } else {
+      attention.rotary->theta = rope_theta(intervention);
     }
   }
 }
@@ -176,15 +200,17 @@ Intervention parse_intervention(std::string_view text) {
   intervention.key = text.substr(0, equals);
   std::string_view value = text.substr(equals + 1);
   const std::size_t at = value.find('@');
-  const bool per_layer = intervention.key == "rope" || intervention.key == "mask";
+  const bool per_layer = takes_layers(intervention);
   if (at != std::string_view::npos) {
-    if (!per_layer) refuse(text, "only rope and mask take @LAYERS");
+    if (!per_layer) refuse(text, "only position, rope and mask take @LAYERS");
     intervention.layers = parse_layers(value.substr(at + 1), fmt::format("--intervene {}:", text));
     value = value.substr(0, at);
   }
   intervention.value = value;
   // Reading the value checks it.
-  if (intervention.key == "rope") {
+  if (intervention.key == "position") {
+    if (value != "none") refuse(text, "expected position=none");
+  } else if (intervention.key == "rope") {
     if (value != "none") rope_theta(intervention);
   } else if (intervention.key == "mask") {
     parse_mask(intervention);
@@ -201,11 +227,14 @@ Intervention parse_intervention(std::string_view text) {
 ModelSpec apply(ModelSpec spec, const std::vector<Intervention>& interventions) {
   // What was set, of which layer (-1: of the model), and by which text.
   std::map<std::pair<std::string, int>, std::string> done;
+  const ModelSpec given = spec;
   const Intervention* shift = nullptr;
   for (const Intervention& intervention : interventions) {
-    const bool per_layer = intervention.key == "rope" || intervention.key == "mask";
-    for (const int layer : per_layer ? layers_of(intervention, spec) : std::vector<int>{-1}) {
-      const auto [earlier, fresh] = done.try_emplace({intervention.key, layer}, intervention.text);
+    const bool per_layer = takes_layers(intervention);
+    // position and rope set the same thing.
+    const std::string what = intervention.key == "position" ? "rope" : intervention.key;
+    for (const int layer : per_layer ? layers_of(intervention, given) : std::vector<int>{-1}) {
+      const auto [earlier, fresh] = done.try_emplace({what, layer}, intervention.text);
       if (!fresh) {
         refuse(intervention.text,
                fmt::format("{} sets the {}{} already", earlier->second, intervention.key,
@@ -215,17 +244,20 @@ ModelSpec apply(ModelSpec spec, const std::vector<Intervention>& interventions) 
     change(spec, intervention);
     if (intervention.key == "positions") shift = &intervention;
   }
-  const bool rotates =
+  const bool matters =
+      !spec.learned_positions.empty() ||
       std::any_of(spec.layers.begin(), spec.layers.end(),
                   [](const LayerSpec& layer) { return layer.attention.rotary.has_value(); });
-  if (shift != nullptr && !rotates) {
-    refuse(shift->text, "no layer has a rotary encoding, so positions change nothing");
+  if (shift != nullptr && !matters) {
+    refuse(shift->text,
+           "no layer has a rotary encoding and none are learned, so positions change nothing");
   }
   return spec;
 }
 
 std::string describe(const Intervention& intervention) {
   const std::string where = in_words(intervention.layers);
+  if (intervention.key == "position") return "no positional encoding in " + where;
   if (intervention.key == "rope") {
     return intervention.value == "none"
                ? "RoPE off in " + where

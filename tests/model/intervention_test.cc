@@ -120,6 +120,7 @@ TEST(Interventions, TheSameThingTwiceIsRefused) {
   EXPECT_THAT(refusal({"rope=none@0-1", "rope=theta:1e6@1"}),
               AllOf(HasSubstr("--intervene rope=theta:1e6@1"),
                     HasSubstr("rope=none@0-1 sets the rope of layer 1 already")));
+  EXPECT_THAT(refusal({"rope=none@0", "position=none"}), HasSubstr("of layer 0 already"));
   EXPECT_THAT(refusal({"mask=full", "mask=causal@3"}), HasSubstr("the mask of layer 3 already"));
   EXPECT_THAT(refusal({"rope=none", "rope=none"}), HasSubstr("already"));
   EXPECT_THAT(refusal({"positions=+1", "positions=+2"}), HasSubstr("sets the positions already"));
@@ -132,12 +133,42 @@ TEST(Interventions, WhatCannotMatterIsRefused) {
   EXPECT_EQ(refusal({"positions=+5", "rope=none@0-2"}), "no error");
   ModelSpec spec = tiny_spec();
   spec.layers[2].attention.rotary.reset();
-  EXPECT_THROW(poslens::apply(spec, {parse_intervention("rope=none")}), UsageError);
+  EXPECT_THROW(poslens::apply(spec, {parse_intervention("rope=none@1-2")}), UsageError);
   EXPECT_NO_THROW(poslens::apply(spec, {parse_intervention("rope=none@0-1,3")}));
+  EXPECT_NO_THROW(poslens::apply(spec, {parse_intervention("rope=none")}));
+  for (LayerSpec& layer : spec.layers) layer.attention.rotary.reset();
+  EXPECT_THROW(poslens::apply(spec, {parse_intervention("rope=none")}), UsageError);
+  EXPECT_THROW(poslens::apply(spec, {parse_intervention("rope=theta:5")}), UsageError);
+  EXPECT_THROW(poslens::apply(spec, {parse_intervention("position=none")}), UsageError);
+}
+
+TEST(Interventions, PositionTakesAwayWhateverThereIs) {
+  const Intervention none = parse_intervention("position=none");
+  EXPECT_FALSE(poslens::apply(tiny_spec(), {none}).layers[3].attention.rotary);
+
+  ModelSpec alibi = tiny_spec();
+  for (LayerSpec& layer : alibi.layers) {
+    layer.attention.rotary.reset();
+    layer.attention.alibi = AlibiSpec{};
+  }
+  EXPECT_FALSE(poslens::apply(alibi, {none}).layers[3].attention.alibi);
+  const ModelSpec some = poslens::apply(alibi, {parse_intervention("position=none@1")});
+  EXPECT_FALSE(some.layers[1].attention.alibi);
+  EXPECT_TRUE(some.layers[2].attention.alibi);
+  EXPECT_THROW(poslens::apply(alibi, {parse_intervention("rope=none")}), UsageError);
+  EXPECT_THROW(poslens::apply(alibi, {parse_intervention("positions=+3")}), UsageError);
+
+  ModelSpec learned = tiny_spec();
+  for (LayerSpec& layer : learned.layers) layer.attention.rotary.reset();
+  learned.learned_positions = "wpe";
+  EXPECT_EQ(poslens::apply(learned, {none}).learned_positions, "");
+  EXPECT_EQ(poslens::apply(learned, {parse_intervention("positions=+3")}).first_position, 3);
+  EXPECT_THROW(poslens::apply(learned, {parse_intervention("position=none@0")}), UsageError);
 }
 
 TEST(Interventions, InWords) {
   const auto words = [](const char* text) { return describe(parse_intervention(text)); };
+  EXPECT_EQ(words("position=none@2"), "no positional encoding in layer 2 (counted from 0)");
   EXPECT_EQ(words("rope=none"), "RoPE off in every layer");
   EXPECT_EQ(words("rope=none@2-5"), "RoPE off in layers 2 to 5 (counted from 0)");
   EXPECT_EQ(words("rope=theta:1e6@0"), "RoPE theta 1e+06 in layer 0 (counted from 0)");
