@@ -212,16 +212,21 @@ class Sequence {
       const int kv = h / (attention.query_heads / attention.key_value_heads);
       Vector score(at(length_ * length_));
       Vector probability(score.size());
+      const auto rotated = [&](const Rows& rows, int head) {
+        Rows turned;
+        for (std::int64_t p = 0; p < length_; ++p) {
+          turned.push_back(rotate(attention, head_of(rows[at(p)], head, d),
+                                  static_cast<double>(spec_.first_position + p),
+                                  spec_.first_position + length_));
+        }
+        return turned;
+      };
+      const Rows head_queries = rotated(queries, h);
+      const Rows head_keys = rotated(keys, kv);
       for (std::int64_t i = 0; i < length_; ++i) {
-        const auto rotated = [&](const Rows& rows, std::int64_t p, int head) {
-          return rotate(attention, head_of(rows[at(p)], head, d),
-                        static_cast<double>(spec_.first_position + p),
-                        spec_.first_position + length_);
-        };
-        const Vector query = rotated(queries, i, h);
         double sum = 0;
         for (std::int64_t j = 0; j < length_; ++j) {
-          const double product = attention.scale * dot(query, rotated(keys, j, kv));
+          const double product = attention.scale * dot(head_queries[at(i)], head_keys[at(j)]);
           score[at(i * length_ + j)] = capped(product, attention.softcap) + bias(at(h), at(j));
           if (!attention.mask.visible(i, j)) continue;
           probability[at(i * length_ + j)] = std::exp(score[at(i * length_ + j)]);
