@@ -28,8 +28,8 @@ struct Intervention {
 Intervention parse_intervention(std::string_view text);
 
 // The changed model. Throws UsageError when a layer is out of range, when two interventions set the
-// same thing of the same layer, or when there is no encoding to change in a layer that is named or in
-// any.
+// same thing of the same layer, or when there is no encoding to change in a layer that is named or
+// in any.
 ModelSpec apply(ModelSpec spec, const std::vector<Intervention>& interventions);
 
 // In words, for reports: "RoPE off in layers 2 to 5 (counted from 0)".

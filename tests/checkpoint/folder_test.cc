@@ -39,7 +39,8 @@ class Folder : public testing::Test {
   void write_index(const std::map<std::string, std::string>& weight_map) const {
     std::string entries;
     for (const auto& [tensor, file] : weight_map) {
-      entries += (entries.empty() ? "\"" : ",\"") + tensor + "\": \"" + file + '"';
+      entries.append(entries.empty() ? "\"" : ",\"").append(tensor);
+      entries.append("\": \"").append(file).append("\"");
     }
     write(kIndex, R"({"metadata": {"total_size": 1}, "weight_map": {)" + entries + "}}");
   }

@@ -15,7 +15,7 @@
 namespace poslens {
 namespace {
 
-constexpr int kHidden = 24, kQueryHeads = 4, kKeyHeads = 2, kHeadDim = 8, kWidth = 40;
+constexpr int kHidden = 24, kQueryHeads = 4, kKeyHeads = 2, kHeadDim = 8;
 constexpr std::int64_t kLength = 70;  // several blocks of query rows
 
 struct Feature {

@@ -72,7 +72,9 @@ ModelSpec read_falcon(Reader& reader) {
   const bool bias = reader.flag_or({"bias"}, false);
   for (int number = 0; number < layers; ++number) {
     reader.enter_layer(number, "h");
-    const auto at = [&](const Name& name) { return reader.norm(norm, name, {spec.hidden}, true); };
+    const auto at = [&, hidden = spec.hidden](const Name& name) {
+      return reader.norm(norm, name, {hidden}, true);
+    };
     LayerSpec& layer = spec.layers.emplace_back();
     if (form.parallel) layer.residual = Residual::parallel;
     if (form.two_norms) {

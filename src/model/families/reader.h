@@ -24,7 +24,7 @@ inline constexpr int kMany = 1 << 24;
 // without "<architecture>.".
 struct Name {
   std::string_view folder;
-  std::string_view gguf = "";
+  std::string_view gguf{};
 };
 
 class Reader {
