@@ -1,6 +1,9 @@
 #pragma once
 // Builds safetensors files in memory, sound ones and, line by line, unsound ones.
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <cstdint>
 #include <cstring>
 #include <fstream>
@@ -16,13 +19,8 @@ class SafetensorsWriter {
   // A tensor behind those already there.
   void tensor(std::string_view name, std::string_view dtype,
               const std::vector<std::uint64_t>& shape, std::string_view content) {
-    std::string extents;
-    for (const std::uint64_t extent : shape) {
-      extents += (extents.empty() ? "" : ",") + std::to_string(extent);
-    }
-    line(name, R"({"dtype":")" + std::string(dtype) + R"(","shape":[)" + extents +
-                   R"(],"data_offsets":[)" + std::to_string(data_.size()) + ',' +
-                   std::to_string(data_.size() + content.size()) + "]}");
+    line(name, fmt::format(R"({{"dtype":"{}","shape":[{}],"data_offsets":[{},{}]}})", dtype,
+                           fmt::join(shape, ","), data_.size(), data_.size() + content.size()));
     data_ += content;
   }
   void tensor(std::string_view name, const std::vector<std::uint64_t>& shape,
@@ -31,11 +29,11 @@ class SafetensorsWriter {
   }
   // Any JSON under a name of the header.
   void line(std::string_view name, std::string_view json) {
-    header_ += (header_.empty() ? "\"" : ",\"") + std::string(name) + "\":" + std::string(json);
+    header_ += fmt::format(R"({}"{}":{})", header_.empty() ? "" : ",", name, json);
   }
   void data(std::string_view content) { data_ += content; }
 
-  std::string bytes() const { return file('{' + header_ + '}', data_); }
+  std::string bytes() const { return file(fmt::format("{{{}}}", header_), data_); }
   void write(const std::string& path) const { std::ofstream(path, std::ios::binary) << bytes(); }
 
   // A file of any header and data.
