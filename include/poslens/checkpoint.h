@@ -101,6 +101,10 @@ class Checkpoint {
   // without reading them; no proof against intent.
   virtual std::string fingerprint() const = 0;
 
+  // For people: general.name of a GGUF file or else its name; what the hub calls a folder or else
+  // the folder's name.
+  std::string name() const;
+
   // nullptr when there is none of that name.
   const TensorEntry* find(std::string_view name) const;
   // Throws Error unless the tensor is there with exactly this shape and an expandable type.

@@ -11,6 +11,7 @@
 #include "checkpoint/gguf.h"
 #include "checkpoint/mapped_file.h"
 #include "poslens/error.h"
+#include "poslens/hub_cache.h"
 
 namespace poslens {
 namespace {
@@ -75,6 +76,12 @@ std::unique_ptr<Checkpoint> Checkpoint::open(const std::filesystem::path& path) 
   const bool is_gguf = looks_like_gguf(file->bytes());
   if (!is_gguf && path.extension() == ".safetensors") return open_safetensors(path);
   return open_gguf(path, std::move(file));
+}
+
+std::string Checkpoint::name() const {
+  if (config() == nullptr) return text_or("general.name", path().stem().string());
+  std::string name = hub_name(folder());
+  return name.empty() ? std::filesystem::absolute(folder()).filename().string() : name;
 }
 
 const TensorEntry* Checkpoint::find(std::string_view name) const {

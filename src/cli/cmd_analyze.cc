@@ -7,6 +7,7 @@
 #include "cli/options.h"
 #include "poslens/analysis.h"
 #include "poslens/atomic_file.h"
+#include "poslens/hub_cache.h"
 
 namespace poslens::cli {
 namespace {
@@ -28,7 +29,7 @@ void run(const Options& options) {
   analysis_options.command_line = command_line();
   analysis_options.validate(options.model.corpus.length, options.model.corpus.sequences);
   check_output_folder(options.output.out, options.output.force);
-  const LoadedModel model = load_model(options.model.model);
+  const LoadedModel model = load_model(find_model(options.model.model));
   options.model.decoder.validate(model.spec);
   const Corpus corpus = read_corpus(model, options.model.corpus, {});
   const Analysis analysis = analyze(model, corpus, analysis_options);

@@ -10,8 +10,10 @@
 #include <sstream>
 
 #include "cli/commands.h"
+#include "cli/model_options.h"
 #include "poslens/checkpoint.h"
 #include "poslens/error.h"
+#include "poslens/hub_cache.h"
 #include "poslens/model_spec.h"
 #include "poslens/tokenizer.h"
 
@@ -134,17 +136,17 @@ std::string in_words(const Findings& findings) {
 
 void add_inspect(CLI::App& app) {
   struct Options {
-    std::filesystem::path model;
+    std::string model;
     bool json = false;
   };
   const auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(
       "inspect", "What a model file is, what was understood, what is unsupported; never runs it");
   command->footer("Example:\n  poslens inspect model.gguf");
-  command->add_option("MODEL", options->model, "GGUF file")->required()->type_name("FILE");
+  add_model_argument(*command, options->model);
   command->add_flag("--json", options->json, "Print JSON");
   command->callback([options] {
-    const Findings findings = inspect(options->model);
+    const Findings findings = inspect(find_model(options->model));
     if (options->json) {
       std::cout << to_json(findings).dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
     } else {

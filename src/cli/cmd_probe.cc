@@ -9,6 +9,7 @@
 #include "cli/options.h"
 #include "poslens/atomic_file.h"
 #include "poslens/error.h"
+#include "poslens/hub_cache.h"
 #include "poslens/probe.h"
 
 namespace poslens::cli {
@@ -24,7 +25,7 @@ void run(Options& options) {
   ModelOptions& model_options = options.model;
   model_options.validate();
   check_output(options.output.out, options.output.force);
-  const LoadedModel model = load_model(model_options.model);
+  const LoadedModel model = load_model(find_model(model_options.model));
   model_options.decoder.validate(poslens::apply(model.spec, options.probe.interventions));
   const Corpus corpus = read_corpus(model, model_options.corpus, options.probe.interventions);
 

@@ -49,10 +49,19 @@ void ModelOptions::validate() const {
   }
 }
 
+void add_model_argument(CLI::App& command, std::string& model) {
+  command
+      .add_option("MODEL", model,
+                  "GGUF file, Hugging Face folder, .safetensors file beside its config.json, or "
+                  "org/name[@revision] of a model in the Hugging Face cache")
+      ->required()
+      ->type_name("FILE|DIR|ID");
+}
+
 void add_model_options(CLI::App& command, ModelOptions& options) {
   CorpusOptions& corpus = options.corpus;
   DecoderOptions& decoder = options.decoder;
-  command.add_option("MODEL", options.model, "GGUF file")->required()->type_name("FILE");
+  add_model_argument(command, options.model);
   command
       .add_option("--text", corpus.text,
                   "A .txt file, a .jsonl file with a `text` field, or a folder of them")

@@ -2,7 +2,7 @@
 // Options that the verbs which run a model share.
 
 #include <CLI/CLI.hpp>
-#include <filesystem>
+#include <string>
 
 #include "poslens/corpus.h"
 #include "poslens/decoder.h"
@@ -10,7 +10,7 @@
 namespace poslens::cli {
 
 struct ModelOptions {
-  std::filesystem::path model;
+  std::string model;  // as find_model takes it
   CorpusOptions corpus;
   DecoderOptions decoder;
   std::uint64_t seed = 0;
@@ -19,6 +19,9 @@ struct ModelOptions {
   // DecoderOptions::validate, once the model is known.
   void validate() const;
 };
+
+// MODEL: a path or an id.
+void add_model_argument(CLI::App& command, std::string& model);
 
 // MODEL --text --tokens --length --sequences --cut --layers --dtype --groups --memory --seed.
 void add_model_options(CLI::App& command, ModelOptions& options);
