@@ -39,8 +39,11 @@ constexpr std::string_view kTensorTypes[] = {
     "IQ3_XXS", "IQ1_S", "IQ4_NL", "IQ3_S", "IQ2_S", "IQ4_XS", "I8",   "I16",     "I32",
     "I64",     "F64",   "IQ1_M",  "BF16",  "",      "",       "",     "TQ1_0",   "TQ2_0",
     "",        "",      "",       "MXFP4", "NVFP4", "Q1_0"};
-constexpr TensorType kSupported[] = {TensorType::f32,  TensorType::f16,  TensorType::bf16,
-                                     TensorType::q4_0, TensorType::q4_1, TensorType::q8_0};
+constexpr TensorType kSupported[] = {
+    TensorType::f32,    TensorType::f64,  TensorType::f16,  TensorType::bf16, TensorType::q4_0,
+    TensorType::q4_1,   TensorType::q5_0, TensorType::q5_1, TensorType::q8_0, TensorType::q2_k,
+    TensorType::q3_k,   TensorType::q4_k, TensorType::q5_k, TensorType::q6_k, TensorType::iq4_nl,
+    TensorType::iq4_xs, TensorType::i8,   TensorType::i16,  TensorType::i32,  TensorType::i64};
 
 // Calls visit with a value of the number type that `type` stands for; false for other types.
 template <typename Visit>

@@ -1,28 +1,18 @@
 #include <fmt/format.h>
 
-#include <array>
 #include <cstring>
 #include <stdexcept>
 
-#include "checkpoint/half.h"
+#include "checkpoint/bytes.h"
+#include "checkpoint/quants.h"
 #include "poslens/checkpoint.h"
 #include "poslens/error.h"
 
 namespace poslens {
 namespace {
 
-std::uint16_t load16(const std::byte* from) {
-  std::uint16_t value;
-  std::memcpy(&value, from, sizeof value);
-  return value;
-}
-
 void expand_f64(const std::byte* from, std::int64_t count, float* out) {
-  for (std::int64_t i = 0; i < count; ++i) {
-    double value;
-    std::memcpy(&value, from + 8 * i, sizeof value);
-    out[i] = static_cast<float>(value);
-  }
+  for (std::int64_t i = 0; i < count; ++i) out[i] = static_cast<float>(load<double>(from + 8 * i));
 }
 
 void expand_f32(const std::byte* from, std::int64_t count, float* out) {
@@ -30,47 +20,13 @@ void expand_f32(const std::byte* from, std::int64_t count, float* out) {
 }
 
 void expand_f16(const std::byte* from, std::int64_t count, float* out) {
-  for (std::int64_t i = 0; i < count; ++i) out[i] = half_to_float(load16(from + 2 * i));
+  for (std::int64_t i = 0; i < count; ++i) out[i] = load_half(from + 2 * i);
 }
 
 void expand_bf16(const std::byte* from, std::int64_t count, float* out) {
-  for (std::int64_t i = 0; i < count; ++i) out[i] = bfloat16_to_float(load16(from + 2 * i));
-}
-
-// The blocks below are ggml's: 32 elements share a scale d, and a minimum m where there is one.
-// Products d * q are exact in f32 (11 + 8 bits at most), so that a fused multiply-add changes
-// nothing.
-constexpr int kBlock = 32;
-
-void expand_q8_0(const std::byte* block, float* out) {
-  const float scale = half_to_float(load16(block));
-  std::array<std::int8_t, kBlock> quants;
-  std::memcpy(quants.data(), block + 2, quants.size());
-  for (int i = 0; i < kBlock; ++i) out[i] = scale * static_cast<float>(quants[i]);
-}
-
-// Byte i holds element i in its low four bits and element i + 16 in its high four.
-void expand_nibbles(const std::byte* packed, float scale, int offset, float minimum, float* out) {
-  std::array<std::uint8_t, kBlock / 2> quants;
-  std::memcpy(quants.data(), packed, quants.size());
-  for (int i = 0; i < kBlock / 2; ++i) {
-    out[i] = scale * static_cast<float>((quants[i] & 15) - offset) + minimum;
-    out[i + kBlock / 2] = scale * static_cast<float>((quants[i] >> 4) - offset) + minimum;
+  for (std::int64_t i = 0; i < count; ++i) {
+    out[i] = bfloat16_to_float(load<std::uint16_t>(from + 2 * i));
   }
-}
-
-void expand_q4_0(const std::byte* block, float* out) {
-  // A minimum of -0 keeps the sign of a product that is -0.
-  expand_nibbles(block + 2, half_to_float(load16(block)), 8, -0.0f, out);
-}
-
-void expand_q4_1(const std::byte* block, float* out) {
-  expand_nibbles(block + 4, half_to_float(load16(block)), 0, half_to_float(load16(block + 2)), out);
-}
-
-template <void (*expand)(const std::byte*, float*), int block_bytes>
-void expand_blocks(const std::byte* from, std::int64_t count, float* out) {
-  for (std::int64_t i = 0; i < count; i += kBlock, from += block_bytes) expand(from, out + i);
 }
 
 struct TypeFacts {
@@ -86,9 +42,18 @@ constexpr TypeFacts kTypes[] = {
     {TensorType::f32, "F32", {1, 4}, expand_f32},
     {TensorType::f16, "F16", {1, 2}, expand_f16},
     {TensorType::bf16, "BF16", {1, 2}, expand_bf16},
-    {TensorType::q4_0, "Q4_0", {kBlock, 18}, expand_blocks<expand_q4_0, 18>},
-    {TensorType::q4_1, "Q4_1", {kBlock, 20}, expand_blocks<expand_q4_1, 20>},
-    {TensorType::q8_0, "Q8_0", {kBlock, 34}, expand_blocks<expand_q8_0, 34>},
+    {TensorType::q4_0, "Q4_0", {32, 18}, expand_q4_0},
+    {TensorType::q4_1, "Q4_1", {32, 20}, expand_q4_1},
+    {TensorType::q5_0, "Q5_0", {32, 22}, expand_q5_0},
+    {TensorType::q5_1, "Q5_1", {32, 24}, expand_q5_1},
+    {TensorType::q8_0, "Q8_0", {32, 34}, expand_q8_0},
+    {TensorType::q2_k, "Q2_K", {256, 84}, expand_q2_k},
+    {TensorType::q3_k, "Q3_K", {256, 110}, expand_q3_k},
+    {TensorType::q4_k, "Q4_K", {256, 144}, expand_q4_k},
+    {TensorType::q5_k, "Q5_K", {256, 176}, expand_q5_k},
+    {TensorType::q6_k, "Q6_K", {256, 210}, expand_q6_k},
+    {TensorType::iq4_nl, "IQ4_NL", {32, 18}, expand_iq4_nl},
+    {TensorType::iq4_xs, "IQ4_XS", {256, 136}, expand_iq4_xs},
     {TensorType::boolean, "BOOL", {1, 1}, nullptr},
     {TensorType::u8, "U8", {1, 1}, nullptr},
     {TensorType::i8, "I8", {1, 1}, nullptr},

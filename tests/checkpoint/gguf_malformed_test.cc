@@ -181,14 +181,18 @@ TEST(MalformedGguf, TensorTypesThatAreNotSupportedAreNamed) {
     writer.tensor("blk.0.attn_q.weight", {256}, type, std::string(1024, 'x'));
     return message(writer);
   };
-  EXPECT_EQ(found(12),
-            "x.gguf: tensor 'blk.0.attn_q.weight', type: expected one of F32, F16, BF16, Q4_0, "
-            "Q4_1, Q8_0, found Q4_K (number 12)");
+  EXPECT_EQ(found(16),
+            "x.gguf: tensor 'blk.0.attn_q.weight', type: expected one of F32, F64, F16, BF16, "
+            "Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, IQ4_NL, IQ4_XS, I8, I16, "
+            "I32, I64, found IQ2_XXS (number 16)");
   EXPECT_THAT(found(39), HasSubstr("found MXFP4 (number 39)"));
   for (const std::uint32_t type : {4u, 5u, 31u, 42u, ~0u}) {
     EXPECT_THAT(found(type), HasSubstr("found an unknown one")) << type;
   }
-  for (const std::uint32_t type : {0u, 1u, 2u, 3u, 8u, 30u}) EXPECT_EQ(found(type), "no error");
+  for (const std::uint32_t type :
+       {0u, 1u, 2u, 3u, 6u, 7u, 8u, 10u, 11u, 12u, 13u, 14u, 20u, 23u, 24u, 25u, 26u, 30u}) {
+    EXPECT_EQ(found(type), "no error") << type;
+  }
 }
 
 TEST(MalformedGguf, BadShapesAreRefused) {

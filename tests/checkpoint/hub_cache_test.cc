@@ -145,8 +145,8 @@ TEST_F(HubCache, ErrorsSayWhereItWasLookedFor) {
 TEST_F(HubCache, NoIdLeadsOutOfTheCache) {
   const fs::path cache = home_ / ".cache" / "huggingface" / "hub";
   for (const char* text :
-       {"../x", "o/..", "o/m/n", "/o/m", "", "o//m", "o/m@", "o/m@../../x", "o/m@/etc",
-        "o--p/m", "-o/m", "o/m.gguf", "x.safetensors", "o m", "o/\xff"}) {
+       {"../x", "o/..", "o/m/n", "/o/m", "", "o//m", "o/m@", "o/m@../../x", "o/m@/etc", "o--p/m",
+        "-o/m", "o/m.gguf", "x.safetensors", "o m", "o/\xff"}) {
     EXPECT_THAT(message(text), HasSubstr("or the id of a model")) << text;
   }
   add(cache, "models--o--m", "main", "1");

@@ -58,16 +58,16 @@ TEST_F(Quants, AnyRowsComeOutAsInTheWhole) {
 }
 
 TEST_F(Quants, RowsThatAreNotThereAreRefused) {
-  const TensorEntry& tensor = checkpoint_->require("q4_1", {5, 96});
+  const TensorEntry& tensor = checkpoint_->require("q4_1", {3, 96});
   std::vector<float> out(96);
-  EXPECT_NO_THROW(expand_rows(tensor, 4, 1, out));
-  EXPECT_THROW(expand_rows(tensor, 5, 1, out), std::out_of_range);
+  EXPECT_NO_THROW(expand_rows(tensor, 2, 1, out));
+  EXPECT_THROW(expand_rows(tensor, 3, 1, out), std::out_of_range);
   EXPECT_THROW(expand_rows(tensor, -1, 1, out), std::out_of_range);
   EXPECT_THROW(expand_rows(tensor, 0, -1, out), std::out_of_range);
   EXPECT_THROW(expand_rows(tensor, 0, 2, out), std::out_of_range);  // the output is too small
-  EXPECT_THROW(expand_rows(tensor, 4, std::numeric_limits<std::int64_t>::max(), out),
+  EXPECT_THROW(expand_rows(tensor, 2, std::numeric_limits<std::int64_t>::max(), out),
                std::out_of_range);
-  EXPECT_NO_THROW(expand_rows(tensor, 5, 0, std::span(out).first(0)));
+  EXPECT_NO_THROW(expand_rows(tensor, 3, 0, std::span(out).first(0)));
 }
 
 // IEEE 754: sign, five bits of exponent with bias 15, ten bits of mantissa.
@@ -91,16 +91,26 @@ TEST(Half, EveryBitPatternHasItsValue) {
   }
 }
 
+// GGML_QUANT_SIZES of gguf.
 TEST(TensorTypes, LayoutsAreGgml) {
-  EXPECT_EQ(layout_of(TensorType::f32).block_bytes, 4);
-  EXPECT_EQ(layout_of(TensorType::f16).block_bytes, 2);
-  EXPECT_EQ(layout_of(TensorType::bf16).block_bytes, 2);
-  EXPECT_EQ(layout_of(TensorType::q4_0).block_bytes, 18);
-  EXPECT_EQ(layout_of(TensorType::q4_1).block_bytes, 20);
-  EXPECT_EQ(layout_of(TensorType::q8_0).block_bytes, 34);
-  EXPECT_EQ(layout_of(TensorType::bf16).block_elements, 1);
-  EXPECT_EQ(layout_of(TensorType::q8_0).block_elements, 32);
-  EXPECT_EQ(to_string(TensorType::q4_1), "Q4_1");
+  const struct {
+    TensorType type;
+    const char* name;
+    std::int64_t elements, bytes;
+  } types[] = {{TensorType::f64, "F64", 1, 8},         {TensorType::f32, "F32", 1, 4},
+               {TensorType::f16, "F16", 1, 2},         {TensorType::bf16, "BF16", 1, 2},
+               {TensorType::q4_0, "Q4_0", 32, 18},     {TensorType::q4_1, "Q4_1", 32, 20},
+               {TensorType::q5_0, "Q5_0", 32, 22},     {TensorType::q5_1, "Q5_1", 32, 24},
+               {TensorType::q8_0, "Q8_0", 32, 34},     {TensorType::q2_k, "Q2_K", 256, 84},
+               {TensorType::q3_k, "Q3_K", 256, 110},   {TensorType::q4_k, "Q4_K", 256, 144},
+               {TensorType::q5_k, "Q5_K", 256, 176},   {TensorType::q6_k, "Q6_K", 256, 210},
+               {TensorType::iq4_nl, "IQ4_NL", 32, 18}, {TensorType::iq4_xs, "IQ4_XS", 256, 136}};
+  for (const auto& [type, name, elements, bytes] : types) {
+    EXPECT_EQ(to_string(type), name);
+    EXPECT_EQ(layout_of(type).block_elements, elements) << name;
+    EXPECT_EQ(layout_of(type).block_bytes, bytes) << name;
+    EXPECT_TRUE(is_expandable(type)) << name;
+  }
 }
 
 }  // namespace

@@ -14,7 +14,13 @@ import numpy as np
 from gguf import GGMLQuantizationType as Type
 
 FOLDER = pathlib.Path(__file__).parents[2] / "tests" / "checkpoint"
-ROWS, COLUMNS = 5, 96
+# Elements of a row: several blocks of each type.
+ROWS, SHORT, LONG = 3, 96, 512
+
+# Where the halves stand in a block.
+SCALES = {Type.Q4_0: [0], Type.Q4_1: [0, 2], Type.Q5_0: [0], Type.Q5_1: [0, 2], Type.Q8_0: [0],
+          Type.Q2_K: [80, 82], Type.Q3_K: [108], Type.Q4_K: [0, 2], Type.Q5_K: [0, 2],
+          Type.Q6_K: [208], Type.IQ4_NL: [0], Type.IQ4_XS: [0]}
 
 
 def halves(generator, shape):
@@ -32,15 +38,16 @@ def halves(generator, shape):
 def random_blocks(generator, kind):
     """Raw blocks of a quantised type with random contents; halves in the scales."""
     elements, size = gguf.GGML_QUANT_SIZES[kind]
-    blocks = ROWS * COLUMNS // elements
+    blocks = ROWS * (SHORT if elements == 32 else LONG) // elements
     raw = generator.integers(0, 256, (blocks, size), dtype=np.uint8)
-    scales = {Type.Q8_0: 1, Type.Q4_0: 1, Type.Q4_1: 2}[kind]
+    scales = len(SCALES[kind])
     # Half of the scales are of the usual size. Infinities would make NaN of zero elements.
     usual = generator.normal(0, 0.05, (blocks, scales)).astype(np.float16)
     odd = halves(generator, (blocks, scales))
     odd = np.where(np.isinf(odd), np.float16(65504), odd)
     chosen = np.where(np.arange(blocks)[:, None] % 2 == 0, usual, odd)
-    raw[:, : 2 * scales] = np.ascontiguousarray(chosen).view(np.uint8).reshape(blocks, -1)
+    for i, offset in enumerate(SCALES[kind]):
+        raw[:, offset : offset + 2] = np.ascontiguousarray(chosen[:, i : i + 1]).view(np.uint8)
     return raw.reshape(ROWS, -1)
 
 
@@ -54,10 +61,10 @@ def main():
         "vector": (halves(generator, (13,)), Type.F16),
         "cube": (generator.normal(0, 1, (2, 3, 5)).astype(np.float32), Type.F32),
     }
-    for kind in (Type.Q8_0, Type.Q4_0, Type.Q4_1):
+    for kind in SCALES:
         tensors[kind.name.lower()] = (random_blocks(generator, kind), kind)
     values = generator.normal(0, 1, (3, 64)).astype(np.float32)
-    for kind in (Type.Q8_0, Type.Q4_0, Type.Q4_1):
+    for kind in (Type.Q8_0, Type.Q4_0, Type.Q4_1, Type.Q5_0, Type.Q5_1):
         quantised = gguf.quants.quantize(values, kind)
         tensors[kind.name.lower() + "_usual"] = (quantised, kind)
 
