@@ -185,12 +185,6 @@ TEST_F(Gguf, FingerprintIsFnv1a) {
   EXPECT_EQ(open(writer)->fingerprint(), text);
 }
 
-TEST_F(Gguf, PartsOfASplitModelAreRefused) {
-  GgufWriter writer;
-  writer.scalar("split.count", 2, std::uint16_t{3});
-  EXPECT_THAT(message([&] { open(writer); }), HasSubstr("one of 3 parts"));
-}
-
 TEST_F(Gguf, WhatIsNoFileIsRefused) {
   EXPECT_THAT(message([&] { Checkpoint::open(folder_.path() / "absent"); }),
               HasSubstr("cannot be read: No such file"));
