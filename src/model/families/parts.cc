@@ -11,15 +11,6 @@ namespace {
 
 constexpr int kMostLayers = 1 << 16;
 
-std::string name_of(const Reader& reader) {
-  const Checkpoint& checkpoint = reader.checkpoint();
-  if (reader.is_gguf()) {
-    return checkpoint.text_or("general.name", checkpoint.path().stem().string());
-  }
-  const auto folder = checkpoint.folder();
-  return (folder.has_filename() ? folder : folder.parent_path()).filename().string();
-}
-
 // The number of rows of the embedding, which vocab_size repeats.
 int read_vocabulary(Reader& reader, const Name& embedding, int hidden) {
   const Name key{"vocab_size", "vocab_size"};
@@ -45,7 +36,7 @@ Sizes read_sizes(Reader& reader, std::string_view family, const SizeKeys& keys) 
   Sizes sizes;
   ModelSpec& spec = sizes.spec;
   spec.family = family;
-  spec.name = name_of(reader);
+  spec.name = reader.checkpoint().name();
   spec.hidden = reader.integer(keys.hidden, 1, kMany);
   spec.context_length = reader.integer_or(keys.context, 0, 0, 1 << 30);
   sizes.layers = reader.integer(keys.layers, 1, kMostLayers);
