@@ -7,10 +7,10 @@
 #include <charconv>
 #include <cmath>
 #include <map>
-#include <set>
 #include <utility>
 
 #include "poslens/error.h"
+#include "poslens/index_list.h"
 
 namespace poslens {
 namespace {
@@ -163,33 +163,7 @@ std::string in_words(const std::vector<int>& layers) {
 }  // namespace
 
 std::vector<int> parse_layers(std::string_view text, std::string_view option) {
-  constexpr int kMostLayers = 1 << 16;
-  const auto fail = [&] {
-    throw UsageError(fmt::format("{} {}: expected a list of layers such as 0-3,7, from 0 to {}",
-                                 option, text, kMostLayers - 1));
-  };
-  const auto number = [&](std::string_view digits) {
-    int value = 0;
-    const bool only_digits =
-        !digits.empty() &&
-        std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
-    if (!only_digits || !read_number(digits, value) || value >= kMostLayers) fail();
-    return value;
-  };
-  std::set<int> layers;
-  std::string_view rest = text;
-  for (bool more = true; more;) {
-    const std::size_t comma = rest.find(',');
-    const std::string_view item = rest.substr(0, comma);
-    more = comma != std::string_view::npos;
-    if (more) rest.remove_prefix(comma + 1);
-    const std::size_t dash = item.find('-');
-    const int first = number(item.substr(0, dash));
-    const int last = dash == std::string_view::npos ? first : number(item.substr(dash + 1));
-    if (last < first) fail();
-    for (int layer = first; layer <= last; ++layer) layers.insert(layer);
-  }
-  return {layers.begin(), layers.end()};
+  return parse_index_list(text, option, "layers");
 }
 
 Intervention parse_intervention(std::string_view text) {
