@@ -12,16 +12,16 @@
 namespace poslens {
 
 // Scores of the second layer (number 1 in files) in closed form, [n, n], NaN above the diagonal.
-// Defined for the causal mask without rotary encoding: the L2 norm with scale 1, and LayerNorm with
-// scale 1/sqrt(dim); with a residual only for inputs whose norm is that of the norm's output, 1 and
-// sqrt(dim). spec.layer_count does not matter. Throws UsageError naming the first option outside of
-// that.
+// Defined for the causal mask without rotary encoding and one alpha for all tokens: the L2 norm
+// with scale 1, and LayerNorm with scale 1/sqrt(dim); with a residual only for inputs whose norm is
+// that of the norm's output, 1 and sqrt(dim). spec.layer_count does not matter. Throws UsageError
+// naming the first option outside of that.
 Matrix<double> closed_form_layer2(const ParameterFreeSpec& spec);
 
 // Scores of every layer in the limit of large dim, from the recursion on the Gram matrix G of X:
 //   S = scale hs^2 G_ij / (s_i s_j) c(i-j) + slope (j - i),  s_i = sqrt(G_ii),
 //   A = softmax(mask(S)),  M = A diag(hs / s) + r I,  G <- M G M^T,  r the residual weight,
-// G at first input_norm^2 (1 on the diagonal, alpha beside it),
+// G at first input_norm^2 times the correlation of the inputs (1 on the diagonal),
 // hs = 1 for the L2 norm, sqrt(dim) for LayerNorm and RMSNorm (no norm: hs / s = 1), c as in
 // rotary_mean_factor, slope that of ALiBi. One [n, n] matrix per layer; every pair is filled,
 // masked or not. The first form hands on layer by layer and keeps four such matrices at a time.

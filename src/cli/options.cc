@@ -1,13 +1,17 @@
 #include "cli/options.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cmath>
-#include <map>
+#include <optional>
+#include <set>
 #include <sstream>
 #include <utility>
 #include <vector>
 
 #include "poslens/alibi.h"
-#include "poslens/intervention.h"
+#include "poslens/index_list.h"
 #include "poslens/progress.h"
 #include "poslens/threads.h"
 
@@ -42,41 +46,91 @@ std::optional<double> parse_alibi(const std::string& text) {
   return alibi_slopes(heads)[static_cast<std::size_t>(head)];
 }
 
-// MASK[@LAYERS],... with LAYERS such as 0-3,7: an item that starts with a digit goes on with the
-// layers of the one before.
-void parse_masks(const std::string& text, ParameterFreeSpec& spec) {
-  std::vector<std::string> items;
+// VALUE[@INDICES],... with indices such as 0-3,7: after an item with an @, a whole number or a
+// range goes on with that item's indices.
+struct ListedItem {
+  std::string value;
+  std::optional<std::vector<int>> indices;
+};
+
+// What is listed, for messages.
+struct Listing {
+  const char* option;   // --mask
+  const char* value;    // mask
+  const char* index;    // layer
+  const char* indices;  // LAYERS
+};
+
+// Every item that names no indices, one at most, and every item that does. Throws UsageError when
+// an index is named twice.
+std::vector<ListedItem> parse_items(const std::string& text, const Listing& listing) {
+  std::vector<std::string> texts;
   std::istringstream stream(text);
   for (std::string item; std::getline(stream, item, ',');) {
-    const bool layers = !item.empty() && item[0] >= '0' && item[0] <= '9';
-    if (layers && !items.empty() && items.back().find('@') != std::string::npos) {
-      items.back() += ',' + item;
+    const bool goes_on = item.find_first_not_of("0123456789-") == std::string::npos &&
+                         !texts.empty() && texts.back().find('@') != std::string::npos;
+    if (goes_on) {
+      texts.back() += ',' + item;
     } else {
-      items.push_back(item);
+      texts.push_back(item);
     }
   }
-  std::optional<Mask> everywhere;
-  std::map<int, Mask> layer_masks;
-  for (const std::string& item : items) {
+  std::vector<ListedItem> items;
+  std::set<int> named;
+  for (const std::string& item : texts) {
     const std::size_t at = item.find('@');
-    const Mask mask = Mask::parse(item.substr(0, at));
-    if (at == std::string::npos) {
-      if (everywhere) {
-        throw UsageError("--mask " + text + ": expected one mask without @LAYERS at most");
-      }
-      everywhere = mask;
-      continue;
-    }
-    for (const int layer : parse_layers(item.substr(at + 1), "--mask")) {
-      if (!layer_masks.emplace(layer, mask).second) {
-        throw UsageError("--mask " + text + ": expected one mask a layer, found two for layer " +
-                         std::to_string(layer));
-      }
+    items.push_back({item.substr(0, at), std::nullopt});
+    if (at == std::string::npos) continue;
+    items.back().indices =
+        parse_index_list(item.substr(at + 1), listing.option, fmt::format("{}s", listing.index));
+    for (const int index : *items.back().indices) {
+      if (named.insert(index).second) continue;
+      throw UsageError(fmt::format("{} {}: expected one {} a {}, found two for {} {}",
+                                   listing.option, text, listing.value, listing.index,
+                                   listing.index, index));
     }
   }
-  if (items.empty()) everywhere = Mask::parse(text);  // says what is expected
-  spec.mask = everywhere.value_or(Mask{});
-  spec.layer_masks = std::move(layer_masks);
+  const auto everywhere = std::count_if(items.begin(), items.end(),
+                                        [](const ListedItem& item) { return !item.indices; });
+  if (everywhere > 1) {
+    throw UsageError(fmt::format("{} {}: expected one {} without @{} at most", listing.option, text,
+                                 listing.value, listing.indices));
+  }
+  return items;
+}
+
+// MASK[@LAYERS],...
+void parse_masks(const std::string& text, ParameterFreeSpec& spec) {
+  spec.mask = {};
+  spec.layer_masks.clear();
+  const auto items = parse_items(text, {"--mask", "mask", "layer", "LAYERS"});
+  if (items.empty()) Mask::parse(text);  // says what is expected
+  for (const ListedItem& item : items) {
+    const Mask mask = Mask::parse(item.value);
+    if (!item.indices) spec.mask = mask;
+    for (const int layer : item.indices.value_or(std::vector<int>())) {
+      spec.layer_masks[layer] = mask;
+    }
+  }
+}
+
+// ALPHA[@POSITIONS],...
+void parse_alpha(const std::string& text, ParameterFreeSpec& spec) {
+  spec.alpha = 0;
+  spec.token_groups.clear();
+  const auto items = parse_items(text, {"--alpha", "alpha", "position", "POSITIONS"});
+  if (items.empty()) parse_number<double>("--alpha", text);  // says what is expected
+  for (const ListedItem& item : items) {
+    const auto alpha = parse_number<double>("--alpha", item.value);
+    if (item.indices) {
+      spec.token_groups.push_back({alpha, *item.indices});
+    } else {
+      spec.alpha = alpha;
+    }
+  }
+  // The same run in whatever order its groups are given.
+  std::sort(spec.token_groups.begin(), spec.token_groups.end(),
+            [](const TokenGroup& a, const TokenGroup& b) { return a.positions < b.positions; });
 }
 
 }  // namespace
@@ -109,8 +163,20 @@ void add_parameter_free_options(CLI::App& command, ParameterFreeSpec& spec) {
   add_number(command, "--n", spec.n, "Tokens");
   add_number(command, "--dim", spec.dim, "Width d of the residual stream");
   add_number(command, "--layers", spec.layer_count, "Layers");
-  add_number(command, "--alpha", spec.alpha,
-             "Mean inner product of two unit inputs, 0 <= alpha < 1");
+  command
+      .add_option_function<std::string>(
+          "--alpha", [&spec](const std::string& text) { parse_alpha(text, spec); },
+          "Mean inner product of two unit inputs, 0 <= alpha < 1; by groups of tokens: "
+          "0.2@0-24,0.6@25-49, where tokens that are not named are one more group, of the alpha "
+          "without @ (default 0)")
+      ->type_name("ALPHA[@POSITIONS],...");
+  add_number(
+      command, "--alpha-between", spec.alpha_between,
+      "With groups of tokens: alpha of tokens in different groups, up to the smallest of the "
+      "groups' own");
+  add_number(command, "--markov", spec.markov,
+             "rho of Markov inputs, -1 < rho < 1: inner products of unit inputs are rho^|i-j|; 0: "
+             "none");
   command
       .add_option_function<std::string>(
           "--norm", [&spec](const std::string& text) { spec.norm = parse_norm(text); },

@@ -51,8 +51,8 @@ CLI::Option* add_number(CLI::App& command, const std::string& name, T& value,
       ->default_str(CLI::detail::to_string(value));
 }
 
-// --n --dim --layers --alpha --norm --score-scale --inputs --input-norm --residual
-// --residual-weight --rope --rotary-dim --rope-scaling --alibi --mask.
+// --n --dim --layers --alpha --alpha-between --markov --norm --score-scale --inputs --input-norm
+// --residual --residual-weight --rope --rotary-dim --rope-scaling --alibi --mask.
 void add_parameter_free_options(CLI::App& command, ParameterFreeSpec& spec);
 
 // The command line as it was given, for provenance; set by main().

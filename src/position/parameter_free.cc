@@ -5,6 +5,7 @@
 #include <cmath>
 #include <iterator>
 
+#include "position/input_correlation.h"
 #include "poslens/error.h"
 
 namespace poslens {
@@ -108,9 +109,7 @@ void ParameterFreeSpec::validate() const {
   require_range("--n", static_cast<double>(n), 1, 4096);
   require_range("--dim", dim, 1, 16384);
   require_range("--layers", layer_count, 1, 64);
-  if (!(alpha >= 0 && alpha < 1)) {
-    throw UsageError(fmt::format("--alpha {}: expected 0 <= alpha < 1", alpha));
-  }
+  validate_inputs(*this);
   require_range("--input-norm", input_norm, 1e-6, 1e6);
   require_range("--residual-weight", residual, 0, 1000);
   if (!layer_masks.empty() && layer_masks.rbegin()->first >= layer_count) {
@@ -131,7 +130,7 @@ std::vector<std::pair<std::string, std::string>> ParameterFreeSpec::options() co
       {"n", std::to_string(n)},
       {"dim", std::to_string(dim)},
       {"layers", std::to_string(layer_count)},
-      {"alpha", fmt::format("{}", alpha)},
+      {"alpha", alpha_text()},
       {"norm", to_string(norm)},
       {"score-scale", to_string(score_scale)},
       {"inputs", to_string(inputs)},
@@ -140,6 +139,8 @@ std::vector<std::pair<std::string, std::string>> ParameterFreeSpec::options() co
       {"rope", rope_theta ? fmt::format("{}", *rope_theta) : "none"},
       {"mask", mask_text()},
   };
+  if (!token_groups.empty()) list.emplace_back("alpha-between", fmt::format("{}", alpha_between));
+  if (markov != 0) list.emplace_back("markov", fmt::format("{}", markov));
   if (rotary_dim != 0) list.emplace_back("rotary-dim", std::to_string(rotary_dim));
   if (rope_scaling.kind != RopeScaling::Kind::none) {
     list.emplace_back("rope-scaling", rope_scaling.text());

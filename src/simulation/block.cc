@@ -72,7 +72,7 @@ BlockBuffers::BlockBuffers(const Plan& plan)
     : x(lane_buffer(plan.coordinate_count)),
       scale(lane_buffer(plan.panels.size() * kPanelRows)),
       weight(lane_buffer(plan.panels.size() * kPanelRows)),
-      shared(lane_buffer(plan.triangular ? 0 : plan.dims + kPanelRows)),
+      shared(lane_buffer(plan.group_size)),
       score_sums(plan, true),
       square_sums(plan, plan.options.variance),
       prob_sums(plan, plan.options.probs) {

@@ -45,7 +45,7 @@ struct BlockBuffers {
   LaneBuffer weight;       // [n]: Y = diag(norm_output weight) U
   LaneBuffer next_weight;  // as next_x
   LaneBuffer scores;       // of one panel: scores, then softmax numerators times the keys' weights
-  LaneBuffer shared;       // dense engine: l c
+  LaneBuffer shared;       // what tokens of a group share: see InputGroup
   // Hidden geometry, [n]: with LayerNorm sqrt(dim) times the mean of X_i, which U lacks; 1 / |X_i|.
   LaneBuffer means, inverse_norms;
   LaneSums score_sums, square_sums, prob_sums;

@@ -25,15 +25,12 @@ Plan::Plan(const SimulationOptions& simulation) : options(simulation) {
   layers = static_cast<std::size_t>(spec.layer_count);
   dims = static_cast<std::size_t>(spec.dim);
   in_place = spec.is_causal();
-  if (triangular) {
-    if (spec.norm == Norm::layernorm) --dims;
-    shared = spec.alpha > 0 ? 1 : 0;
-  }
+  if (triangular && spec.norm == Norm::layernorm) --dims;
+  plan_inputs();
   if (spec.norm == Norm::layernorm || spec.norm == Norm::rmsnorm) {
     norm_output = std::sqrt(static_cast<double>(spec.dim));
   }
   score_factor = spec.scale() * norm_output * norm_output;
-  shared_weight = std::sqrt(spec.alpha / (1 - spec.alpha));
   slope = spec.alibi_slope.value_or(0);
   if (const auto rotary = spec.rotary()) {
     rotary_gain = std::max(1.0, rotary->attention_factor * rotary->attention_factor);
@@ -86,9 +83,33 @@ Plan::Plan(const SimulationOptions& simulation) : options(simulation) {
   lane_sums = layers * score_count * kMaxLanes * sizeof(float) <= kLaneSumBytes;
 }
 
+void Plan::plan_inputs() {
+  const ParameterFreeSpec& spec = options.spec;
+  group_of_token = spec.group_of_tokens();
+  input_groups.resize(spec.token_groups.size() + 1);
+  std::vector<bool> has_tokens(input_groups.size());
+  for (const std::size_t group : group_of_token) has_tokens[group] = true;
+  const double between = spec.token_groups.empty() ? spec.alpha : spec.alpha_between;
+  std::size_t vectors = between > 0 ? 1 : 0;
+  for (std::size_t g = 0; g < input_groups.size(); ++g) {
+    InputGroup& group = input_groups[g];
+    const double alpha = spec.alpha_of_group(g);
+    group.gaussian_scale = static_cast<float>(spec.input_norm * std::sqrt((1 - alpha) / spec.dim));
+    if (!has_tokens[g] || alpha == 0) continue;
+    group.common_weight = static_cast<float>(std::sqrt(between / (1 - alpha)));
+    group.own_weight = static_cast<float>(std::sqrt((alpha - between) / (1 - alpha)));
+    if (group.own_weight > 0) group.own = vectors++;
+    group.width = triangular ? std::min(group.own + 1, dims) : dims;
+    group.offset = group_size;
+    group_size += group.width + 1;
+  }
+  if (triangular) shared = std::min(vectors, dims);
+}
+
 double Plan::norm_bound(std::size_t layer) const {
   const ParameterFreeSpec& spec = options.spec;
-  // A Gaussian input's square norm is below 2 * 6.67^2 X^2.
+  // A Gaussian input's square norm is below 96 X^2: a coordinate that is 9.8 standard deviations
+  // away is too rare to be seen.
   double bound = spec.input_norm * (spec.inputs == Inputs::gaussian ? std::sqrt(96.0) : 1);
   for (; layer > 0; --layer) {
     bound = spec.residual * bound + (spec.norm == Norm::none ? bound : norm_output);

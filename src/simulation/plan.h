@@ -37,6 +37,17 @@ struct LocalKeys {
   std::size_t step = 1;
 };
 
+// The inputs of a group of tokens, before their norm: z_i = g_i + s with a vector s for the group,
+//   s = common_weight c + own_weight c_own,  c, c_own among the vectors that tokens share.
+struct InputGroup {
+  float common_weight = 0;
+  float own_weight = 0;
+  std::size_t own = 0;       // number of c_own among the shared vectors; that of c is 0
+  float gaussian_scale = 0;  // x_i = gaussian_scale z_i, for Gaussian inputs
+  std::size_t width = 0;     // coordinates of s that are not zero: the first ones
+  std::size_t offset = 0;    // of s among those of all groups, in lane vectors; behind it its mean
+};
+
 struct Plan {
   // options: validated.
   explicit Plan(const SimulationOptions& options);
@@ -45,8 +56,13 @@ struct Plan {
   bool triangular = false;
   std::size_t n = 0;
   std::size_t layers = 0;
-  std::size_t dims = 0;    // coordinates of a full row; without the mean's in triangular LayerNorm
-  std::size_t shared = 0;  // triangular, alpha > 0: coordinate 0 is the shared vector's direction
+  std::size_t dims = 0;  // coordinates of a full row; without the mean's in triangular LayerNorm
+  // Triangular: coordinates of the vectors that tokens share. They come before the tokens, and are
+  // triangular too.
+  std::size_t shared = 0;
+  std::vector<InputGroup> input_groups;
+  std::vector<std::size_t> group_of_token;  // [n]
+  std::size_t group_size = 0;               // lane vectors of all groups' s
   bool in_place = false;  // no query sees a later key: a layer overwrites its input, last row first
   std::vector<Panel> panels;
   std::vector<LocalKeys> local_keys;  // [n], or [layers, n] where layers have masks of their own
@@ -64,7 +80,6 @@ struct Plan {
   bool own_score_known = false;  // a query's own score is score_factor, up to the bias
   // A query's own score is the largest that it can have, so that the softmax need not look for it.
   bool own_score_largest = false;
-  double shared_weight = 0;    // l
   Matrix<float> cosine, sine;  // rotary encoding of the first coordinates, or empty
 
   const LocalKeys& keys(std::size_t layer, std::size_t query) const {
@@ -80,6 +95,9 @@ struct Plan {
   double norm_bound(std::size_t layer) const;
   // Scores of this layer (from 0) cannot be larger in magnitude, up to rounding.
   double score_bound(std::size_t layer) const;
+
+ private:
+  void plan_inputs();
 };
 
 }  // namespace poslens

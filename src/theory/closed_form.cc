@@ -41,6 +41,10 @@ void require_closed_form(const ParameterFreeSpec& spec) {
   }
   if (spec.rope_theta) refuse(fmt::format("--rope {}", *spec.rope_theta), "--rope none");
   if (spec.alibi_slope) refuse(fmt::format("--alibi {}", *spec.alibi_slope), "--alibi none");
+  if (!spec.token_groups.empty()) {
+    refuse("--alpha " + spec.alpha_text(), "one alpha for all tokens");
+  }
+  if (spec.markov != 0) refuse(fmt::format("--markov {}", spec.markov), "--markov 0");
   const bool layernorm = spec.norm == Norm::layernorm;
   if (!layernorm && spec.norm != Norm::l2) {
     refuse("--norm " + to_string(spec.norm), "--norm l2 and layernorm");

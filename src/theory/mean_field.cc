@@ -26,11 +26,11 @@ struct Keys {
 class MeanField {
  public:
   explicit MeanField(const ParameterFreeSpec& spec)
-      : spec_(spec), n_(static_cast<std::size_t>(spec.n)), gram_(n_, n_), rotary_(n_, 1.0) {
-    const double square = spec.input_norm * spec.input_norm;
-    for (std::size_t i = 0; i < n_; ++i) {
-      for (std::size_t j = 0; j < n_; ++j) gram_(i, j) = square * (i == j ? 1 : spec.alpha);
-    }
+      : spec_(spec),
+        n_(static_cast<std::size_t>(spec.n)),
+        gram_(spec.input_correlation()),
+        rotary_(n_, 1.0) {
+    for (double& product : gram_.values()) product *= spec.input_norm * spec.input_norm;
     if (const auto rotary = spec.rotary()) {
       for (std::size_t t = 0; t < n_; ++t) {
         rotary_[t] = rotary_mean_factor(*rotary, spec.dim, static_cast<std::int64_t>(t));
