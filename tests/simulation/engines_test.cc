@@ -49,16 +49,17 @@ Matrix<double> centred(Matrix<double> x) {
 }
 
 // The rows of x in an orthonormal basis in which row i has only its first i + 1 coordinates
-// (Gram-Schmidt), and one more in front if there is a shared direction; for LayerNorm within the
+// (Gram-Schmidt), and one more in front for each shared direction; for LayerNorm within the
 // directions that have no mean. [n, dims]
 Matrix<double> triangular_rows(Matrix<double> x, bool drop_mean, const Plan& plan) {
   const std::size_t n = x.rows(), d = x.columns(), dims = plan.dims;
   if (drop_mean) x = centred(x);
   std::vector<std::vector<double>> basis;
-  if (plan.shared != 0) {
-    basis.emplace_back(d, 0.0);  // any direction, without a mean
-    basis[0][0] = std::sqrt(0.5);
-    basis[0][1] = -std::sqrt(0.5);
+  for (std::size_t s = 1; s <= plan.shared; ++s) {  // any directions, without a mean
+    const auto ones = static_cast<double>(s);
+    basis.emplace_back(d, 0.0);
+    std::fill_n(basis.back().begin(), s, 1 / std::sqrt(ones * (ones + 1)));
+    basis.back()[s] = -ones / std::sqrt(ones * (ones + 1));
   }
   Matrix<double> coordinates(n, dims);
   for (std::size_t i = 0; i < n; ++i) {
@@ -107,7 +108,8 @@ std::string name_of(const Case& test_case) {
                      std::to_string(spec.dim) + "_" + to_string(spec.norm) + "_" +
                      spec.mask_text() + (spec.rope_theta ? "_rope" : "") +
                      (spec.rope_theta ? spec.rope_scaling.text() : "") +
-                     (spec.alibi_slope ? "_alibi" : "");
+                     (spec.alibi_slope ? "_alibi" : "") +
+                     (spec.token_groups.empty() ? "" : "_alpha" + spec.alpha_text());
   for (char& c : name) {
     if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
   }
@@ -154,6 +156,16 @@ std::vector<Case> cases() {
   odd.norm = Norm::l2;
   odd.score_scale = ScoreScale::none;
   all.push_back({odd, Engine::triangular});
+  odd.n = 23;  // several shared directions
+  odd.dim = 33;
+  for (int group = 1; group <= 5; ++group) {
+    odd.token_groups.push_back({0.5, {group, group + 6}});
+    odd.alpha = group == 3 ? 0.2 : 0;  // the tokens of no group are one
+    all.push_back({odd, Engine::triangular});
+  }
+  odd.n = 9;
+  odd.dim = 5;
+  odd.token_groups.clear();
   odd.rope_theta = 10;  // partial, and stretched so that scores exceed a query's own
   odd.rotary_dim = 2;
   odd.rope_scaling = RopeScaling::parse("yarn:8:4");

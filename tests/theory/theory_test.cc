@@ -139,6 +139,46 @@ TEST(MeanField, FirstLayerIsTheGramMatrixOfTheInputs) {
   }
 }
 
+// Without a norm the first layer's scores are the Gram matrix itself, input_norm^2 and scale in it.
+TEST(MeanField, FirstLayerIsTheGramMatrixOfDependentInputs) {
+  ParameterFreeSpec spec = l2(6, 0.3);
+  spec.norm = Norm::none;
+  spec.input_norm = 2;
+  spec.token_groups = {{0.2, {0, 1, 4}}, {0.6, {2}}};
+  spec.alpha_between = 0.1;
+  const double groups[6][6] = {{4, .8, .4, .4, .8, .4}, {.8, 4, .4, .4, .8, .4},
+                               {.4, .4, 4, .4, .4, .4}, {.4, .4, .4, 4, .4, 1.2},
+                               {.8, .8, .4, .4, 4, .4}, {.4, .4, .4, 1.2, .4, 4}};
+  ParameterFreeSpec chain = l2(6, 0);
+  chain.markov = 0.7;
+  const Matrix<double> of_groups = mean_field_scores(spec)[0];
+  const Matrix<double> of_chain = mean_field_scores(chain)[0];
+  for (std::size_t i = 0; i < 6; ++i) {
+    for (std::size_t j = 0; j < 6; ++j) {
+      EXPECT_DOUBLE_EQ(of_groups(i, j), groups[i][j]);
+      const double distance = std::abs(static_cast<double>(i) - static_cast<double>(j));
+      EXPECT_NEAR(of_chain(i, j), std::pow(0.7, distance), 1e-15);
+    }
+  }
+}
+
+// A group whose tokens see nothing of the others is a text of its own.
+TEST(MeanField, AGroupThatIsAloneIsLikeOneAlpha) {
+  ParameterFreeSpec spec = l2(12, 0);
+  spec.token_groups = {{0.2, {0, 2, 4, 6, 8, 10}}, {0.6, {1, 3, 5, 7, 9, 11}}};
+  spec.mask = Mask::parse("strided:2");
+  const auto both = mean_field_scores(spec);
+  const auto even = mean_field_scores(l2(6, 0.2)), odd = mean_field_scores(l2(6, 0.6));
+  for (std::size_t layer = 0; layer < 4; ++layer) {
+    for (std::size_t i = 0; i < 6; ++i) {
+      for (std::size_t j = 0; j <= i; ++j) {
+        EXPECT_NEAR(both[layer](2 * i, 2 * j), even[layer](i, j), 1e-14);
+        EXPECT_NEAR(both[layer](2 * i + 1, 2 * j + 1), odd[layer](i, j), 1e-14);
+      }
+    }
+  }
+}
+
 // Every token sees the same: nothing can depend on position.
 TEST(MeanField, FullMaskIsConstantOffTheDiagonal) {
   ParameterFreeSpec spec = l2(7, 0.2);
@@ -314,6 +354,12 @@ TEST(ClosedForm, RefusesWhatItDoesNotCover) {
   spec = l2(3, 0);
   spec.alibi_slope = 0.5;
   EXPECT_NE(refusal(spec).find("--alibi 0.5"), std::string::npos);
+  spec = l2(3, 0);
+  spec.token_groups = {{0.2, {0, 1}}};
+  EXPECT_NE(refusal(spec).find("--alpha 0.2@0-1"), std::string::npos);
+  spec = l2(3, 0);
+  spec.markov = 0.5;
+  EXPECT_NE(refusal(spec).find("--markov 0.5"), std::string::npos);
   spec = l2(3, 0);
   spec.norm = Norm::rmsnorm;
   EXPECT_NE(refusal(spec).find("--norm rmsnorm"), std::string::npos);
