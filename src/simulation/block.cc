@@ -68,6 +68,19 @@ namespace poslens {
 
 HWY_EXPORT(RunBlock);
 
+namespace {
+
+// Lane vectors of the scores of the panel that has most of them.
+std::size_t most_scores(const Plan& plan) {
+  std::size_t most = 0;
+  for (const Panel& panel : plan.panels) {
+    most = std::max(most, (panel.last_keys - panel.first_keys) * kPanelRows * kPanelRows);
+  }
+  return most;
+}
+
+}  // namespace
+
 BlockBuffers::BlockBuffers(const Plan& plan)
     : x(lane_buffer(plan.coordinate_count)),
       scale(lane_buffer(plan.panels.size() * kPanelRows)),
@@ -81,11 +94,7 @@ BlockBuffers::BlockBuffers(const Plan& plan)
     next_weight = lane_buffer(plan.panels.size() * kPanelRows);
   }
   if (plan.options.spec.rope_theta) rotated = lane_buffer(plan.coordinate_count);
-  std::size_t largest = 0;
-  for (const Panel& panel : plan.panels) {
-    largest = std::max(largest, (panel.last_keys - panel.first_keys) * kPanelRows * kPanelRows);
-  }
-  scores = lane_buffer(largest);
+  scores = lane_buffer(most_scores(plan));
   if (plan.options.variance) pivots = lane_buffer(score_sums.size / kMaxLanes + 1);
   sums.recency.resize(plan.layers);
   sums.monotone.resize(plan.layers);
@@ -96,6 +105,21 @@ BlockBuffers::BlockBuffers(const Plan& plan)
     sums.hidden_norms.resize((plan.layers + 1) * plan.n);
     sums.hidden_cosines.resize((plan.layers + 1) * triangle_size(plan.n));
   }
+}
+
+std::int64_t BlockRunner::bytes(const Plan& plan) {
+  const SimulationOptions& options = plan.options;
+  const std::size_t next = plan.in_place ? 0 : 1, geometry = options.hidden_geometry ? 1 : 0;
+  const std::size_t rows = plan.panels.size() * kPanelRows;
+  const std::size_t sums = std::size_t{1} + (options.variance ? 1 : 0) + (options.probs ? 1 : 0);
+  const std::size_t size = plan.layers * plan.score_count;  // of one kind of sums
+  std::size_t vectors = plan.coordinate_count * (1 + next + (options.spec.rope_theta ? 1 : 0)) +
+                        rows * (2 + next + 2 * geometry) + plan.group_size + most_scores(plan);
+  vectors += sums * (plan.lane_sums ? size : size / kMaxLanes);
+  if (options.variance) vectors += size / kMaxLanes;
+  std::size_t doubles = sums * size;
+  doubles += geometry * (plan.layers + 1) * (plan.n + triangle_size(plan.n));
+  return static_cast<std::int64_t>(vectors * kMaxLanes * sizeof(float) + doubles * sizeof(double));
 }
 
 BlockRunner::BlockRunner(const Plan& plan)

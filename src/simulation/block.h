@@ -44,6 +44,8 @@ struct BlockBuffers;
 class BlockRunner {
  public:
   explicit BlockRunner(const Plan& plan);
+  // Memory that it takes.
+  static std::int64_t bytes(const Plan& plan);
   ~BlockRunner();
   BlockRunner(BlockRunner&&) noexcept;
 

@@ -19,9 +19,12 @@ double seconds_since(Clock::time_point start) {
 
 // What a worker keeps from block to block.
 struct Worker {
-  explicit Worker(const Plan& plan) : runner(plan), block_totals(plan) {}
+  explicit Worker(const Plan& plan) : runner(plan) {
+    if (plan.lane_sums) block_totals.emplace(plan);
+  }
   BlockRunner runner;
-  Totals block_totals;
+  // For small maps, whose blocks are short, so that threads need not wait for each other's sums.
+  std::optional<Totals> block_totals;
 };
 
 }  // namespace
@@ -50,12 +53,20 @@ void run_blocks(const Plan& plan, const BlockRange& range, Part& part,
     if (!worker) worker.emplace(plan);
     const std::int64_t block = block_number(static_cast<std::int64_t>(index));
     const BlockSamples samples = list.at(block);
-    worker->block_totals.clear();
-    worker->block_totals.add(worker->runner.run(samples), samples.count);
+    const BlockSums& sums = worker->runner.run(samples);
+    if (worker->block_totals) {
+      worker->block_totals->clear();
+      worker->block_totals->add(sums, samples.count);
+    }
     progress.advance(static_cast<double>(samples.count));
 
     const std::scoped_lock lock(mutex);
-    part.groups[static_cast<std::size_t>(samples.first % samples.stride)].add(worker->block_totals);
+    Totals& totals = part.groups[static_cast<std::size_t>(samples.first % samples.stride)];
+    if (worker->block_totals) {
+      totals.add(*worker->block_totals);
+    } else {
+      totals.add(sums, samples.count);
+    }
     part.blocks.add({block, block + 1});
     const double now = seconds_since(start);
     if (!save || now < next_save) return;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <limits>
 #include <numeric>
 #include <optional>
 
@@ -12,6 +13,7 @@
 #include "poslens/resources.h"
 #include "poslens/version.h"
 #include "simulation/describe.h"
+#include "simulation/memory.h"
 #include "simulation/run.h"
 
 namespace poslens {
@@ -37,10 +39,13 @@ Comparisons comparisons(const ParameterFreeSpec& spec, int layer) {
   return all;
 }
 
-// Writes value(layer, query, key) of every visible pair to out [layers, n, n].
+// Appends value(layer, query, key) of every visible pair to out, [layers, n, n], NaN elsewhere.
 template <typename Value>
-void fill(const Plan& plan, float* out, const Value& value) {
+void append(const Plan& plan, std::vector<float>& all, const Value& value) {
   const ParameterFreeSpec& spec = plan.options.spec;
+  const std::size_t start = all.size();
+  all.resize(start + plan.layers * plan.n * plan.n, std::numeric_limits<float>::quiet_NaN());
+  float* const out = all.data() + start;
   for (std::size_t layer = 0; layer < plan.layers; ++layer) {
     for (std::size_t query = 0; query < plan.n; ++query) {
       const KeyRange keys =
@@ -56,14 +61,20 @@ void fill(const Plan& plan, float* out, const Value& value) {
 // The means over a part's samples.
 ScoreMap to_map(const Plan& plan, const Part& part) {
   const SimulationOptions& options = plan.options;
-  Totals all(plan);
-  for (const Totals& group : part.groups) all.add(group);
+  std::optional<Totals> sum;  // over groups
+  if (part.groups.size() > 1) {
+    sum.emplace(plan);
+    for (const Totals& group : part.groups) sum->add(group);
+  }
+  const Totals& all = sum ? *sum : part.groups.front();
   std::vector<int> layers(plan.layers);
   std::iota(layers.begin(), layers.end(), 0);
-  ScoreMap map = ScoreMap::sized(std::move(layers), options.spec.n);
+  ScoreMap map;
+  map.layers = std::move(layers);
+  map.n = options.spec.n;
+  map.count.resize(plan.n * plan.n);
   map.source = Source::simulation;
   map.stage = options.spec.alibi_slope ? Stage::biased : Stage::scaled;
-  const std::vector<float> hidden = map.scores;  // NaN everywhere
   for (int layer = 0; layer < options.spec.layer_count; ++layer) {
     for (std::int64_t query = 0; query < options.spec.n; ++query) {
       const KeyRange keys = options.spec.mask_of(layer).keys(query, options.spec.n);
@@ -72,18 +83,17 @@ ScoreMap to_map(const Plan& plan, const Part& part) {
       }
     }
   }
-  fill(plan, map.scores.data(),
-       [&](auto layer, auto query, auto key) { return all.score(layer, query, key); });
+  append(plan, map.scores,
+         [&](auto layer, auto query, auto key) { return all.score(layer, query, key); });
   if (options.variance) {
-    map.variance = hidden;
-    fill(plan, map.variance.data(),
-         [&](auto layer, auto query, auto key) { return all.variance(layer, query, key); });
+    append(plan, map.variance,
+           [&](auto layer, auto query, auto key) { return all.variance(layer, query, key); });
   }
   if (options.probs) {
-    map.probs = hidden;
-    fill(plan, map.probs.data(),
-         [&](auto layer, auto query, auto key) { return all.probability(layer, query, key); });
+    append(plan, map.probs,
+           [&](auto layer, auto query, auto key) { return all.probability(layer, query, key); });
   }
+  if (options.hidden_geometry) map.hidden_cosine.reserve((plan.layers + 1) * plan.n * plan.n);
   for (std::size_t layer = 0; options.hidden_geometry && layer <= plan.layers; ++layer) {
     for (std::size_t i = 0; i < plan.n; ++i) {
       map.hidden_norm.push_back(static_cast<float>(all.hidden_norm(layer, i)));
@@ -94,10 +104,10 @@ ScoreMap to_map(const Plan& plan, const Part& part) {
   }
   if (options.groups > 1) {
     map.groups = options.groups;
+    map.scores_groups.reserve(part.groups.size() * map.scores.size());
     for (const Totals& group : part.groups) {
-      map.scores_groups.insert(map.scores_groups.end(), hidden.begin(), hidden.end());
-      fill(plan, map.scores_groups.data() + map.scores_groups.size() - hidden.size(),
-           [&](auto layer, auto query, auto key) { return group.score(layer, query, key); });
+      append(plan, map.scores_groups,
+             [&](auto layer, auto query, auto key) { return group.score(layer, query, key); });
     }
   }
   for (std::size_t layer = 0; layer < plan.layers; ++layer) {
@@ -260,6 +270,7 @@ ScoreMap simulate(const SimulationOptions& options, const RunCheckpoint& checkpo
                     "many shards",
                     shard.text(), options.samples, list.size()));
   }
+  require_run_memory(plan, checkpoint);
   Part part(plan);
   if (checkpoint.resume && std::filesystem::exists(checkpoint.file)) {
     part = read_checkpoint(plan, checkpoint.file);

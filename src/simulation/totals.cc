@@ -34,6 +34,14 @@ Totals::Totals(const Plan& plan) : plan_(&plan), recency_(plan.layers), monotone
   hidden_cosines_.resize((plan.layers + 1) * triangle_size(plan.n));
 }
 
+std::int64_t Totals::bytes(const Plan& plan) {
+  const SimulationOptions& options = plan.options;
+  std::size_t values = plan.layers * plan.score_count *
+                       (std::size_t{1} + (options.variance ? 1 : 0) + (options.probs ? 1 : 0));
+  if (options.hidden_geometry) values += (plan.layers + 1) * (plan.n + triangle_size(plan.n));
+  return static_cast<std::int64_t>(values * sizeof(std::int64_t));
+}
+
 void Totals::add(const std::vector<double>& sums, const std::vector<double>& bounds,
                  std::vector<std::int64_t>& totals) const {
   if (totals.empty()) return;

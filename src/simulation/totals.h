@@ -17,6 +17,8 @@ namespace poslens {
 class Totals {
  public:
   explicit Totals(const Plan& plan);
+  // Memory that it takes.
+  static std::int64_t bytes(const Plan& plan);
 
   // Throws Error when a sum is not finite: the layer's scores have left 32-bit floats.
   void add(const BlockSums& sums, std::int64_t samples);

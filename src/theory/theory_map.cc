@@ -24,6 +24,14 @@ ScoreMap empty_map(const ParameterFreeSpec& spec, std::vector<int> layers, std::
   return map;
 }
 
+// matrices: of n x n doubles that there are at a time, beside the map.
+void require_map_memory(const ParameterFreeSpec& spec, int layers, int matrices) {
+  const std::int64_t pair = matrices * std::int64_t{sizeof(double)} +
+                            layers * std::int64_t{sizeof(float)} +
+                            std::int64_t{sizeof(std::int64_t)};
+  require_memory(spec.n * spec.n * pair, fmt::format("--n {} --layers {}", spec.n, layers));
+}
+
 // The layer at this place: its scores, and 1 in count where its mask lets a pair through.
 void set_layer(ScoreMap& map, std::size_t place, const Matrix<double>& scores, const Mask& mask) {
   const auto n = static_cast<std::size_t>(map.n);
@@ -59,6 +67,7 @@ ScoreMap timed(const Work& work) {
 
 ScoreMap mean_field_map(const ParameterFreeSpec& spec) {
   spec.validate();
+  require_map_memory(spec, spec.layer_count, 4);
   return timed([&] {
     std::vector<int> layers(static_cast<std::size_t>(spec.layer_count));
     std::iota(layers.begin(), layers.end(), 0);
@@ -72,6 +81,8 @@ ScoreMap mean_field_map(const ParameterFreeSpec& spec) {
 }
 
 ScoreMap closed_form_map(const ParameterFreeSpec& spec) {
+  spec.validate();
+  require_map_memory(spec, 1, 1);
   return timed([&] {
     const Matrix<double> scores = closed_form_layer2(spec);
     ScoreMap map = empty_map(spec, {1}, "expectation in the limit of large dim, in closed form");

@@ -1,0 +1,73 @@
+// Runs take the memory that is estimated for them, and those that would take too much are refused.
+
+#include "simulation/memory.h"
+
+#include <gmock/gmock.h>
+
+#include "cli/program.h"
+#include "cli/simulation_options.h"
+#include "poslens/score_map.h"
+#include "support/sanitized.h"
+
+namespace poslens {
+namespace {
+
+class Memory : public ProgramTest {
+ protected:
+  // The artefact that a command writes.
+  ScoreMap result(const std::string& line) const {
+    const std::string out = path("map.npz").string();
+    const Outcome outcome = run_program(words(line + " --threads 2 --force --out " + out));
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return load_score_map(out);
+  }
+  // What the program takes before it does anything.
+  std::int64_t program_bytes() const { return result("theory --n 2").provenance.peak_memory_bytes; }
+};
+
+// With --checkpoint 0, so that what a checkpoint takes is there in a short run, too.
+TEST_F(Memory, ASimulationTakesWhatIsEstimated) {
+  if (test::kSanitized) GTEST_SKIP() << "sanitizers take memory of their own";
+  const std::int64_t program = program_bytes();
+  for (const char* options :
+       {"--n 1000 --dim 32 --layers 3 --samples 20 --variance",
+        "--n 600 --dim 16 --layers 2 --samples 40 --groups 4 --probs --hidden-geometry --norm "
+        "layernorm --score-scale inv-dim",
+        "--n 300 --dim 1024 --layers 1 --samples 40 --rope 1e4 --mask full"}) {
+    const ScoreMap map = result(std::string("simulate --checkpoint 0 ") + options);
+    const Plan plan(cli::simulation_options_of(map));
+    RunCheckpoint checkpoint;
+    checkpoint.file = path("map.npz.partial");
+    const std::int64_t estimate = run_bytes(plan, checkpoint, 2);
+    EXPECT_GT(estimate, 50 << 20) << "too little to tell";
+    const std::int64_t taken = map.provenance.peak_memory_bytes - program;
+    EXPECT_LT(static_cast<double>(taken), 1.02 * static_cast<double>(estimate) + 8e6) << options;
+    // A busy machine may not have started the second thread when the first one is done.
+    EXPECT_GT(static_cast<double>(taken), 0.5 * static_cast<double>(estimate)) << options;
+  }
+}
+
+// The mean field: four matrices of doubles, and the map.
+TEST_F(Memory, TheoryTakesFourMatricesAndItsMap) {
+  if (test::kSanitized) GTEST_SKIP() << "sanitizers take memory of their own";
+  const std::int64_t estimate = std::int64_t{1000} * 1000 * (4 * 8 + 8 + 6 * 4);
+  const ScoreMap map = result("theory --n 1000 --layers 6");
+  const std::int64_t taken = map.provenance.peak_memory_bytes - program_bytes();
+  EXPECT_LT(static_cast<double>(taken), 1.02 * static_cast<double>(estimate) + 8e6);
+}
+
+TEST_F(Memory, WhatDoesNotFitIsRefusedBeforeAnyWork) {
+  const std::string out = path("map.npz").string();
+  const Outcome outcome = run_program(
+      words("simulate --n 4096 --dim 16384 --layers 64 --mask full --samples 1000000 --variance "
+            "--threads 1024 --out " +
+            out));
+  expect_error_with(outcome, 2,
+                    "--n 4096 --dim 16384 --layers 64 --variance --threads 1024: expected a run "
+                    "that fits into the ");
+  EXPECT_THAT(outcome.err, testing::ContainsRegex("found one that needs [0-9]{14} bytes"));
+  EXPECT_THAT(files(), testing::IsEmpty());
+}
+
+}  // namespace
+}  // namespace poslens
