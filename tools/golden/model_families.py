@@ -35,12 +35,13 @@ SIZES = dict(hidden_size=24, intermediate_size=40, num_hidden_layers=3, num_atte
 ROPE = dict(rope_type="default", rope_theta=200.0)
 LLAMA3 = dict(rope_type="llama3", rope_theta=500.0, factor=6.0, low_freq_factor=1.5,
               high_freq_factor=5.0, original_max_position_embeddings=24)
-YARN = dict(rope_type="yarn", rope_theta=300.0, factor=4.0, beta_fast=3.0, beta_slow=0.4, mscale=0.7,
-            mscale_all_dim=0.3, original_max_position_embeddings=12, truncate=False)
+# Of these, the ramp from kept to stretched pairs is such that each key moves it.
+YARN = dict(rope_type="yarn", rope_theta=20.0, factor=4.0, beta_fast=3.0, beta_slow=0.4, mscale=0.7,
+            mscale_all_dim=0.3, original_max_position_embeddings=60, truncate=False)
 YARN_GIVEN = dict(rope_type="yarn", rope_theta=300.0, factor=3.0, attention_factor=1.25,
-                  original_max_position_embeddings=30)
+                  original_max_position_embeddings=24)
 YARN_RATIO = dict(rope_type="yarn", rope_theta=300.0, factor=None,
-                  original_max_position_embeddings=16)
+                  original_max_position_embeddings=32)
 LINEAR = dict(rope_type="linear", rope_theta=100.0, factor=2.5)
 DYNAMIC = dict(rope_type="dynamic", rope_theta=150.0, factor=3.0)
 FULL, SLIDING = "full_attention", "sliding_attention"
@@ -55,7 +56,7 @@ FIXTURES = {
     "llama_llama3": ("llama", dict(head_dim=10, attention_bias=True, mlp_bias=True, rms_norm_eps=1e-2,
                                    tie_word_embeddings=True, rope_parameters=LLAMA3),
                      dict(interventions=EVERYTHING)),
-    "llama_yarn": ("llama", dict(num_key_value_heads=1, rope_parameters=YARN, rms_norm_eps=1e-3),
+    "llama_yarn": ("llama", dict(num_key_value_heads=1, head_dim=12, rope_parameters=YARN, rms_norm_eps=1e-3),
                    dict(shards=True)),
     "llama_dynamic": ("llama", dict(head_dim=8, num_key_value_heads=4, rope_parameters=DYNAMIC,
                                     hidden_act="gelu", max_position_embeddings=10), {}),
@@ -78,7 +79,7 @@ FIXTURES = {
     "phi_dynamic": ("phi", dict(num_attention_heads=3, num_key_value_heads=3, hidden_act="gelu",
                                 max_position_embeddings=12,
                                 rope_parameters=dict(DYNAMIC, partial_rotary_factor=0.5)), {}),
-    "phi_plain": ("phi", dict(rope_parameters=dict(ROPE, partial_rotary_factor=0.4),
+    "phi_plain": ("phi", dict(rope_parameters=dict(ROPE, partial_rotary_factor=0.7),
                               num_key_value_heads=4), {}),
     "phi3_short": ("phi3", dict(
         sliding_window=6, original_max_position_embeddings=32, rms_norm_eps=1e-2,
@@ -128,7 +129,8 @@ FIXTURES = {
                                  rope_parameters={FULL: dict(YARN_GIVEN, rope_theta=80.0),
                                                   SLIDING: dict(ROPE, rope_theta=5e5)}), {}),
     "olmo3_one_theta": ("olmo3", dict(num_hidden_layers=4, intermediate_size=28, sliding_window=5,
-                                      rope_parameters={FULL: dict(YARN_RATIO, factor=4.0, rope_theta=5e5),
+                                      rope_parameters={FULL: dict(YARN_RATIO, factor=4.0, rope_theta=5e5,
+                                                             original_max_position_embeddings=400),
                                                        SLIDING: dict(ROPE, rope_theta=5e5)}), {}),
     "olmo3_layer_types": ("olmo3", dict(layer_types=[FULL, SLIDING, FULL], sliding_window=5,
                                         attention_bias=True, tie_word_embeddings=True,
@@ -142,7 +144,8 @@ FIXTURES = {
                          dict(drop=("no_rope_layers",))),
     "smollm3_plain": ("smollm3", dict(num_hidden_layers=4, intermediate_size=28,
                                       rope_parameters=LINEAR), dict(drop=("no_rope_layers",))),
-    "smollm3_list": ("smollm3", dict(no_rope_layers=[0, 1, 1], tie_word_embeddings=False,
+    "smollm3_list": ("smollm3", dict(num_attention_heads=2, num_key_value_heads=1,
+                                     no_rope_layers=[0, 1, 1], tie_word_embeddings=False,
                                      sliding_window=5, layer_types=[FULL, SLIDING, FULL],
                                      use_sliding_window=True, rope_parameters=YARN),
                      dict(keep_layer_types=True)),
