@@ -73,6 +73,42 @@ TEST(RopeScaling, YarnMatchesTransformers) {
   for (std::size_t k = 40; k < 64; ++k) EXPECT_DOUBLE_EQ(inverse[k], before[k] / 4);
 }
 
+// As computed by transformers: pairs that are not rounded, betas 3 and 0.5, both mscales.
+TEST(RopeScaling, YarnWithItsOtherKeysMatchesTransformers) {
+  RopeScaling scaling = RopeScaling::parse("yarn:4:64");
+  scaling.truncate = false;
+  scaling.beta_fast = 3;
+  scaling.beta_slow = 0.5;
+  scaling.attention_factor = yarn_attention_factor(4, 0.7) / yarn_attention_factor(4, 0.3);
+  const RotarySpec spec = scaled({.theta = 100, .rotary_dim = 64}, scaling, 1);
+  EXPECT_NEAR(spec.attention_factor, 1.0532376815143234, 1e-12);
+  const std::vector<double> inverse = inverse_frequencies(spec);
+  const std::pair<std::size_t, double> expected[] = {
+      {0, 1.0},           {8, 0.316227764},    {12, 0.140271753},  {16, 0.0547850281},
+      {20, 0.0172579475}, {24, 0.00790569466}, {31, 0.00288695493}};
+  for (const auto& [k, value] : expected) EXPECT_NEAR(inverse[k], value, 3e-7 * value) << k;
+}
+
+// As computed by transformers: theta 1e4, dim 8, 128 positions where 16 were trained.
+TEST(RopeScaling, LongropeMatchesTransformers) {
+  RopeScaling scaling{.kind = RopeScaling::Kind::longrope, .factor = 8, .original = 16};
+  scaling.short_factors = {1.0f, 1.1f, 1.3f, 2.0f};
+  scaling.long_factors = {1.2f, 2.5f, 4.0f, 12.0f};
+  const RotarySpec unscaled{.theta = 1e4, .rotary_dim = 8};
+  const double expected[2][4] = {{1.0, 0.0909090936, 0.0076923077, 0.000500000024},
+                                 {0.833333313, 0.0399999991, 0.00249999994, 8.33333324e-05}};
+  for (const std::int64_t length : {16, 17}) {
+    const RotarySpec spec = scaled(unscaled, scaling, length);
+    EXPECT_NEAR(spec.attention_factor, 1.3228756555322954, 1e-12);
+    const std::vector<double> inverse = inverse_frequencies(spec);
+    for (std::size_t k = 0; k < 4; ++k) {
+      EXPECT_NEAR(inverse[k], expected[length - 16][k], 2e-7 * inverse[k]) << k;
+    }
+  }
+  scaling.attention_factor = 1.5;
+  EXPECT_EQ(scaled(unscaled, scaling, 1).attention_factor, 1.5);
+}
+
 // NTK-aware scaling stretches the slowest pair by the factor and leaves the fastest.
 TEST(RopeScaling, LinearAndNtk) {
   const RotarySpec unscaled{.theta = 1e4, .rotary_dim = 64};
@@ -94,7 +130,7 @@ TEST(RopeScaling, TextRoundTripsAndBadTextIsRefused) {
     EXPECT_EQ(RopeScaling::parse(text).text(), text);
   }
   for (const char* text : {"", "linear", "linear:", "linear:0.5", "linear:4:2", "llama3:8",
-                           "yarn:4:x", "yarn:nan:4", "su:4", "ntk:2 "}) {
+                           "yarn:4:x", "yarn:nan:4", "su:4", "ntk:2 ", "longrope:2:4"}) {
     EXPECT_THROW(RopeScaling::parse(text), UsageError) << text;
   }
 }
