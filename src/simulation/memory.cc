@@ -37,11 +37,13 @@ std::int64_t run_bytes(const Plan& plan, const RunCheckpoint& checkpoint, int th
   const std::int64_t sets = std::max<std::int64_t>(1, plan.options.groups);
   const std::int64_t totals = Totals::bytes(plan), part = sets * totals;
   const std::int64_t worker = BlockRunner::bytes(plan) + (plan.lane_sums ? totals : 0);
-  const std::int64_t workers = std::min<std::int64_t>(threads, BlockList(plan).size()) * worker;
+  const std::int64_t blocks = BlockList(plan).size();  // of the whole run
+  const std::int64_t workers = std::min<std::int64_t>(threads, blocks) * worker;
   // The mean over groups needs a set of its own while the map is made.
   const std::int64_t map = map_bytes(plan) + (sets > 1 ? totals : 0);
   const std::int64_t packed = part;  // sums in a file
-  const std::int64_t running = workers + (checkpoint.file.empty() ? 0 : map + packed);
+  const bool saves = !checkpoint.file.empty() && blocks > 1;
+  const std::int64_t running = workers + (saves ? map + packed : 0);
   const std::int64_t ending = map + (plan.options.shard ? packed : 0);
   // Read as bytes, then as numbers, from which the part is made.
   const bool resumes = checkpoint.resume && std::filesystem::exists(checkpoint.file);

@@ -47,6 +47,7 @@ void run_blocks(const Plan& plan, const BlockRange& range, Part& part,
   Clock::time_point start = Clock::now();
   const double seconds_before = part.seconds;
   double next_save = interval;
+  std::int64_t left = count;
   std::vector<std::optional<Worker>> workers(static_cast<std::size_t>(thread_count()));
   parallel_for(static_cast<std::size_t>(count), [&](std::size_t index, int number) {
     auto& worker = workers[static_cast<std::size_t>(number)];
@@ -69,7 +70,7 @@ void run_blocks(const Plan& plan, const BlockRange& range, Part& part,
     }
     part.blocks.add({block, block + 1});
     const double now = seconds_since(start);
-    if (!save || now < next_save) return;
+    if (--left == 0 || !save || now < next_save) return;
     part.seconds = seconds_before + now;
     save(part);
     const double after = seconds_since(start);

@@ -45,7 +45,7 @@ TEST(LargeMaps, ThreadsAndShardsGiveTheSameBits) {
   expect_same(merge_shards(options, shards), one);
 }
 
-// No more workers than blocks; a checkpoint and a shard take more than a run without.
+// No more workers than blocks; a checkpoint takes more than a run without, where there is one.
 TEST(RunBytes, CountWhatTheRunHas) {
   const Plan plan(large());
   const std::int64_t one = run_bytes(plan, {}, 1), two = run_bytes(plan, {}, 2);
@@ -53,6 +53,9 @@ TEST(RunBytes, CountWhatTheRunHas) {
   EXPECT_EQ(run_bytes(plan, {}, 4), run_bytes(plan, {}, 3));
   EXPECT_EQ(run_bytes(plan, {}, 3) - two, two - one);
   EXPECT_GT(run_bytes(plan, {.file = "map.partial"}, 2), two);
+  SimulationOptions options = large();
+  options.samples = 16;  // one block
+  EXPECT_EQ(run_bytes(Plan(options), {.file = "map.partial"}, 2), one);
 }
 
 }  // namespace

@@ -198,6 +198,15 @@ TEST(Checkpoints, AResumedRunHasTheBitsOfAnUninterruptedOne) {
   }
 }
 
+TEST(Checkpoints, NoneIsWrittenAfterTheLastBlock) {
+  const TemporaryFolder folder;
+  const RunCheckpoint checkpoint{folder.path() / "map.partial", 0, false};
+  SimulationOptions options = small();
+  options.samples = 100;  // one block
+  simulate(options, checkpoint);
+  EXPECT_FALSE(std::filesystem::exists(checkpoint.file));
+}
+
 TEST(Checkpoints, OfAnotherRunAreRefused) {
   const TemporaryFolder folder;
   const RunCheckpoint checkpoint{folder.path() / "map.partial", 0, true};
