@@ -12,6 +12,7 @@
 #include "poslens/threads.h"
 #include "support/highway_targets.h"
 #include "support/sanitized.h"
+#include "support/temporary_folder.h"
 
 namespace poslens {
 namespace {
@@ -226,7 +227,8 @@ bool same_bits(const ScoreMap& a, const ScoreMap& b) {
   return equal(a.scores, b.scores) && equal(a.variance, b.variance);
 }
 
-TEST(Inputs, ThreadsAndShardsGiveTheSameBits) {
+TEST(Inputs, ThreadsShardsAndResumedRunsGiveTheSameBits) {
+  const TemporaryFolder folder;
   const int threads = thread_count();
   for (const ParameterFreeSpec& spec : {clusters(0.2), chain(-0.6)}) {
     for (const Engine engine : {Engine::triangular, Engine::dense}) {
@@ -236,6 +238,10 @@ TEST(Inputs, ThreadsAndShardsGiveTheSameBits) {
       const ScoreMap one = simulate(options);
       set_thread_count(2);
       EXPECT_TRUE(same_bits(simulate(options), one));
+      const RunCheckpoint checkpoint{folder.path() / "map.partial", 0, false};
+      simulate(options, checkpoint);
+      EXPECT_LT(load_score_map(checkpoint.file).count[0], 2500);
+      EXPECT_TRUE(same_bits(simulate(options, {checkpoint.file, 1000, true}), one));
       std::vector<NamedMap> shards;
       for (const int index : {1, 2}) {
         options.shard = Shard{index, 2};
