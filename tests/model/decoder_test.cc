@@ -200,6 +200,19 @@ TEST(Decoder, Bf16StaysWithinTwoPercentOfTheRange) {
   EXPECT_LT(difference(exact.probs, rounded.probs), 0.02);
 }
 
+// Positions stay f32 in bf16 runs, where they would be equal in pairs beyond 256.
+TEST(Decoder, Bf16DoesNotRoundPositions) {
+  const TinyCheckpoint checkpoint({.layers = 1});
+  ModelSpec spec = read_model_spec(checkpoint);
+  spec.first_position = 1000;
+  const TokenBatch batch = random_batch(1, 40);
+  const ScoreMap rounded =
+      run_decoder(checkpoint, spec, batch, {.compute_type = ComputeType::bf16});
+  const ReferenceResult exact = run_reference(checkpoint, spec, batch);
+  // With positions in multiples of 8 a score would be another by tenths.
+  EXPECT_LT(difference(rounded.scores, mean_of(exact.scores[0], Mask{}, 40, 0, 1, 0, 4)), 0.05);
+}
+
 class Unchanged : public testing::Test {
  protected:
   TinyCheckpoint checkpoint_{{.layers = 3}};

@@ -174,6 +174,25 @@ TEST(FamilyConfig, ScalingsNeedTheirKeys) {
               HasSubstr("this family rotates whole heads"));
 }
 
+TEST(FamilyConfig, ImpossibleNumbersOfRotationsAreRefused) {
+  const auto refused = [](const char* name, const char* key, double value) {
+    return refusal_with(name, at(std::string("/rope_parameters/") + key), value);
+  };
+  EXPECT_THAT(refused("phi_plain", "partial_rotary_factor", 1e300),
+              HasSubstr("an even rotary dimension from 2 to 6"));
+  EXPECT_THAT(refused("phi_plain", "partial_rotary_factor", 0), HasSubstr("found 0"));
+  EXPECT_THAT(refused("llama_yarn", "rope_theta", 1), HasSubstr("more than 1 for yarn"));
+  EXPECT_THAT(refused("llama_yarn", "rope_theta", -5), HasSubstr("rope_theta: expected a number"));
+  EXPECT_THAT(refused("llama_yarn", "original_max_position_embeddings", 0),
+              HasSubstr("original_max_position_embeddings: expected a number from 1"));
+  EXPECT_THAT(refused("llama_llama3", "high_freq_factor", 1.5),
+              HasSubstr("high_freq_factor: expected more than low_freq_factor"));
+  EXPECT_THAT(refusal_with("phi3_long", at("/original_max_position_embeddings"), 1),
+              HasSubstr("expected a number from 2"));
+  EXPECT_THAT(refusal_with("llama_dynamic", at("/max_position_embeddings"), 0),
+              HasSubstr("max_position_embeddings"));
+}
+
 TEST(FamilyConfig, UnsupportedVariantsAreRefused) {
   EXPECT_THAT(refusal_with("mpt_clip", at("/attn_config/qk_ln"), true),
               HasSubstr("attn_config.qk_ln: expected false, found true"));

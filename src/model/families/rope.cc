@@ -49,11 +49,18 @@ struct RopeConfig {
   }
 
   // The length before scaling: beside the dict, then in it, then the longest there is.
-  double original() const {
+  double original(double low = 1) const {
     constexpr std::string_view kKey = "original_max_position_embeddings";
-    if (!nested && reader.config().has(kKey)) return reader.config().number(kKey);
-    if (defaults.original_positions != 0) return defaults.original_positions;
-    return has(kKey) ? number(kKey, 1) : most_positions();
+    double value = defaults.original_positions;
+    if (!nested && reader.config().has(kKey)) {
+      value = reader.config().number(kKey);
+    } else if (value == 0) {
+      value = has(kKey) ? number(kKey, low) : most_positions();
+    }
+    if (!(value >= low)) {
+      reader.fail({kKey}, fmt::format("a number from {}", low), fmt::to_string(value));
+    }
+    return value;
   }
 };
 
@@ -94,7 +101,7 @@ void read_yarn(const RopeConfig& rope, RopeScaling& scaling) {
 
 void read_longrope(const RopeConfig& rope, int rotary_dim, RopeScaling& scaling) {
   scaling.kind = RopeScaling::Kind::longrope;
-  scaling.original = rope.original();
+  scaling.original = rope.original(2);
   scaling.factor =
       rope.has("factor") ? rope.number("factor", 1e-6) : rope.most_positions() / scaling.original;
   scaling.short_factors = pair_factors(rope, "short_factor", rotary_dim);
@@ -135,12 +142,25 @@ RopeScaling read_scaling(const RopeConfig& rope, int rotary_dim) {
 }
 
 void set_rotary_dim(Reader& reader, const Name& key, double value, AttentionSpec& attention) {
-  const int dim = static_cast<int>(value);
-  if (dim < 2 || dim > attention.head_dim || dim % 2 != 0) {
+  const double dim = std::floor(value);
+  if (!(dim >= 2 && dim <= attention.head_dim && std::fmod(dim, 2) == 0)) {
     reader.fail(key, fmt::format("an even rotary dimension from 2 to {}", attention.head_dim),
-                std::to_string(dim));
+                fmt::to_string(dim));
   }
-  attention.rotary->rotary_dim = dim;
+  attention.rotary->rotary_dim = static_cast<int>(dim);
+}
+
+// What the formula of a scaling divides by.
+void check_scaling(const Reader& reader, const RopeDefaults& defaults,
+                   const AttentionSpec& attention) {
+  const RopeScaling::Kind kind = attention.rope_scaling.kind;
+  if (kind == RopeScaling::Kind::dynamic && attention.rotary->rotary_dim < 4) {
+    reader.fail({"head_dim"}, "at least 4 rotary dimensions for dynamic scaling", "2");
+  }
+  if (kind == RopeScaling::Kind::yarn && attention.rotary->theta <= 1) {
+    reader.fail(defaults.theta_key, "more than 1 for yarn",
+                fmt::to_string(attention.rotary->theta));
+  }
 }
 
 void read_folder_rope(Reader& reader, const RopeConfig& rope, AttentionSpec& attention) {
@@ -162,10 +182,7 @@ void read_folder_rope(Reader& reader, const RopeConfig& rope, AttentionSpec& att
   }
   set_rotary_dim(reader, {defaults.partial_key}, attention.head_dim * partial, attention);
   attention.rope_scaling = read_scaling(rope, attention.rotary->rotary_dim);
-  const bool stretches_theta = attention.rope_scaling.kind == RopeScaling::Kind::dynamic;
-  if (stretches_theta && attention.rotary->rotary_dim < 4) {
-    reader.fail({"head_dim"}, "at least 4 rotary dimensions for dynamic scaling", "2");
-  }
+  check_scaling(reader, defaults, attention);
 }
 
 // Factors of each pair from a tensor of a GGUF file.
@@ -186,9 +203,9 @@ void read_gguf_rope(Reader& reader, const RopeDefaults& defaults, AttentionSpec&
   attention.rotary.emplace();
   attention.rotary->theta = reader.positive_or(defaults.theta_key, defaults.theta);
   const Name dimension{"", "rope.dimension_count"};
-  const int dim = reader.integer_or(
-      dimension, static_cast<int>(attention.head_dim * defaults.partial_factor), 0, kMany);
-  set_rotary_dim(reader, dimension, dim, attention);
+  const double usual = attention.head_dim * defaults.partial_factor;
+  set_rotary_dim(reader, dimension, reader.integer_or(dimension, static_cast<int>(usual), 0, kMany),
+                 attention);
   // Whether the model was trained after scaling changes nothing here.
   reader.ignore_key("rope.scaling.finetuned");
   const Name type_key{"", "rope.scaling.type"};
@@ -225,6 +242,7 @@ void read_gguf_rope(Reader& reader, const RopeDefaults& defaults, AttentionSpec&
   if (reader.has_tensor({"", "rope_freqs.weight"})) {
     attention.rotary->divisors = tensor_factors(reader, "rope_freqs.weight", pairs);
   }
+  check_scaling(reader, defaults, attention);
 }
 
 }  // namespace
