@@ -68,14 +68,21 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
+// What the file itself calls the kind of model; "-" when it says nothing.
+std::string architecture_of(const Checkpoint& checkpoint) {
+  const Config* config = checkpoint.config();
+  return config == nullptr ? checkpoint.text_or("general.architecture", "-")
+                           : config->text_or("model_type", "-");
+}
+
 Json to_json(const Findings& findings) {
   const Checkpoint& checkpoint = *findings.checkpoint;
   Json json;
   json["file"] = checkpoint.path().string();
   json["format"] = checkpoint.format();
   json["fingerprint"] = checkpoint.fingerprint();
-  json["name"] = checkpoint.text_or("general.name", "");
-  json["architecture"] = checkpoint.text_or("general.architecture", "");
+  json["name"] = checkpoint.name();
+  json["architecture"] = architecture_of(checkpoint);
   json["parameters"] = findings.parameters;
   json["tensor_types"] = Json::object();
   for (const auto& [type, count] : findings.types) {
@@ -109,9 +116,8 @@ std::string in_words(const Findings& findings) {
   std::string text = fmt::format(
       "file         {}\nformat       {}\nfingerprint  {}\nname         {}\narchitecture {}\n"
       "parameters   {}\n",
-      checkpoint.path().string(), checkpoint.format(), checkpoint.fingerprint(),
-      checkpoint.text_or("general.name", "-"), checkpoint.text_or("general.architecture", "-"),
-      findings.parameters);
+      checkpoint.path().string(), checkpoint.format(), checkpoint.fingerprint(), checkpoint.name(),
+      architecture_of(checkpoint), findings.parameters);
   for (const auto& [type, count] : findings.types) {
     text += fmt::format("  {:<10} {} tensors, {} parameters, {} bytes\n", to_string(type),
                         count.tensors, count.parameters, count.bytes);

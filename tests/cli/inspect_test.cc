@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/program.h"
+#include "support/safetensors_writer.h"
 #include "support/tiny_model.h"
 
 namespace poslens {
@@ -67,6 +68,35 @@ TEST_F(Inspect, SaysWhatIsUnsupportedAndShowsTheRest) {
   EXPECT_TRUE(json["model"].is_null());
   EXPECT_TRUE(json["tokenizer"].is_null());
   EXPECT_EQ(json["parameters"], 4);
+}
+
+// A folder as in the hub's cache, with a mask of booleans among its tensors.
+TEST_F(Inspect, ReadsFoldersAndIds) {
+  const std::filesystem::path folder = path("hub/models--o--m/snapshots/1");
+  std::filesystem::create_directories(folder);
+  std::filesystem::create_directory(path("hub/models--o--m/refs"));
+  write("hub/models--o--m/snapshots/1/config.json", R"({"model_type": "unheard_of"})");
+  SafetensorsWriter weights;
+  weights.tensor("a", {2, 2}, std::vector<float>{1, 2, 3, 4});
+  weights.tensor("b", "BF16", {3}, "abcdef");
+  weights.tensor("mask", "BOOL", {1}, "\1");
+  weights.write(folder / "model.safetensors");
+  const Outcome outcome = run_program({"inspect", folder.string()});
+  EXPECT_EQ(outcome.code, 0);
+  for (const char* part :
+       {"format       safetensors\n", "name         o/m\n", "architecture unheard_of\n",
+        "parameters   8\n", "F32        1 tensors, 4 parameters, 16 bytes",
+        "BF16       1 tensors, 3 parameters, 6 bytes",
+        "BOOL       1 tensors, 1 parameters, 1 bytes", "unsupported  "}) {
+    EXPECT_THAT(outcome.out, HasSubstr(part));
+  }
+  ASSERT_EQ(setenv("HF_HUB_CACHE", path("hub").c_str(), 1), 0);
+  write("hub/models--o--m/refs/main", "1");
+  const Outcome of_id = run_program({"inspect", "o/m"});
+  EXPECT_EQ(of_id.out, outcome.out);
+  expect_error_with(run_program({"inspect", "o/other"}), 1,
+                    "o/other: expected a file, a folder, or a model in the cache");
+  unsetenv("HF_HUB_CACHE");
 }
 
 TEST_F(Inspect, AFileThatCannotBeReadIsAnError) {
