@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what the tests need, builds, and runs everything: the unit tests as released, under the
 # address and undefined-behaviour sanitizers, the threaded parts under the thread sanitizer, the
-# linters, and the checks on a real model.
+# linters, and the checks on real models.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -14,8 +14,9 @@ configure() {
 step "Dependencies"
 scripts/install-deps.sh test
 POSLENS_SMOLLM2=$(scripts/fetch-smollm2.sh)
+POSLENS_GEMMA3=$(scripts/fetch-gemma3.sh)
 POSLENS_TEXT=$(scripts/fetch-text.sh)
-export POSLENS_SMOLLM2 POSLENS_TEXT
+export POSLENS_SMOLLM2 POSLENS_GEMMA3 POSLENS_TEXT
 
 step "Release build"
 configure release -DPOSLENS_BENCHMARKS=ON
@@ -37,6 +38,6 @@ configure tsan
 cmake --build --preset tsan --target test_core test_simulation test_model
 OMP_NUM_THREADS=1 ctest --preset tsan --tests-regex '^(core|simulation|model)\.' --output-on-failure
 
-step "Real model, published figures, long runs"
+step "Real models, published figures, long runs"
 ctest --preset release --label-regex 'real|slow' --output-on-failure
 step "Done"
