@@ -31,7 +31,8 @@ function(poslens_compile_options target)
     target_compile_options(${target} PUBLIC -fsanitize=${POSLENS_SANITIZE}
       -fno-sanitize-recover=all)
     # GCC's checks make its own library look uninitialised.
-    target_compile_options(${target} PRIVATE -Wno-maybe-uninitialized)
+    target_compile_options(${target} PRIVATE
+      $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
     target_link_options(${target} PUBLIC -fsanitize=${POSLENS_SANITIZE})
   endif()
 endfunction()
