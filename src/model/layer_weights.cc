@@ -99,13 +99,12 @@ class Loader {
   static void load_columns(const Job<T>& job, Buffer<float>& scratch) {
     const std::int64_t inputs = job.tensor->shape[0];
     const std::int64_t total = job.tensor->shape[1];
-    const std::size_t size = size_of(job.count * total);
-    if (scratch.size() < size) scratch.resize(size);
-    expand_rows(*job.tensor, job.first, job.count, scratch.part(0, size));
+    std::vector<T> rows(size_of(job.count * total));
+    load_rows(*job.tensor, job.first, job.count, rows.data(), scratch);
     for (std::int64_t o = 0; o < job.outputs; ++o) {
-      const float* from = scratch.data() + row_of(*job.rows, o);
+      const std::int64_t column = row_of(*job.rows, o);
       for (std::int64_t i = 0; i < job.count; ++i) {
-        simd::convert({from + i * total, 1}, 1, std::span(job.out + o * inputs + job.first + i, 1));
+        job.out[o * inputs + job.first + i] = rows[size_of(i * total + column)];
       }
     }
   }

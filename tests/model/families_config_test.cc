@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "poslens/checkpoint.h"
@@ -227,25 +228,47 @@ TEST(FamilyConfig, Gemma3TakesItsClassesDefaults) {
   EXPECT_EQ(spec.logit_softcap, 0);
 }
 
+// Writes the folder's weights anew as zeros, of a type and with shapes that may be others.
+void rewrite(const Folder& folder, const std::string& type,
+             const std::map<std::string, std::vector<std::uint64_t>>& shapes = {}) {
+  SafetensorsWriter writer;
+  {
+    const auto checkpoint = Checkpoint::open(folder.path());
+    for (const TensorEntry& tensor : checkpoint->tensors()) {
+      std::vector<std::uint64_t> shape(tensor.shape.begin(), tensor.shape.end());
+      if (const auto other = shapes.find(tensor.name); other != shapes.end()) shape = other->second;
+      std::size_t bytes = type == "F32" ? 4 : 2;
+      for (const std::uint64_t extent : shape) bytes *= extent;
+      writer.tensor(tensor.name, type, shape, std::string(bytes, '\0'));
+    }
+  }
+  writer.write(folder.path() / "model.safetensors");
+}
+
 // The root of the hidden size, 4.898979 here, is rounded to the type of the weights: to multiples
 // of 2^-5 in bf16 and of 2^-8 in f16.
 TEST(FamilyConfig, GemmasEmbeddingScale) {
   for (const auto& [type, expected] :
        {std::pair("F32", 4.898979), std::pair("BF16", 4.90625), std::pair("F16", 4.8984375)}) {
     for (const char* name : {"gemma_legacy_gelu", "gemma2_caps", "gemma3_text"}) {
-      Folder folder(name);
-      const auto checkpoint = Checkpoint::open(folder.path());
-      SafetensorsWriter writer;
-      for (const TensorEntry& tensor : checkpoint->tensors()) {
-        const std::size_t bytes =
-            static_cast<std::size_t>(tensor.elements()) * (type == std::string_view("F32") ? 4 : 2);
-        writer.tensor(tensor.name, type, {tensor.shape.begin(), tensor.shape.end()},
-                      std::string(bytes, '\0'));
-      }
-      writer.write(folder.path() / "model.safetensors");
+      const Folder folder(name);
+      rewrite(folder, type);
       EXPECT_NEAR(folder.read().embedding_scale, expected, 1e-6) << name << ' ' << type;
     }
   }
+}
+
+TEST(FamilyConfig, NormsOfQueryAndKeyHaveTheWidthOfTheirFamily) {
+  const auto refusal = [](const char* name, const char* norm, std::uint64_t width) {
+    const Folder folder(name);
+    const std::string tensor = std::string("model.layers.0.self_attn.") + norm + ".weight";
+    rewrite(folder, "F16", {{tensor, {width}}});
+    return folder.refusal();
+  };
+  EXPECT_THAT(refusal("qwen3_tied", "q_norm", 32),  // of all heads, not of one
+              AllOf(HasSubstr("q_norm.weight"), HasSubstr("[8]"), HasSubstr("[32]")));
+  EXPECT_THAT(refusal("olmo2_biases", "k_norm", 6),  // of one head, not of all
+              AllOf(HasSubstr("k_norm.weight"), HasSubstr("[12]"), HasSubstr("[6]")));
 }
 
 }  // namespace

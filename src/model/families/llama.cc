@@ -15,10 +15,8 @@ struct Biases {
 };
 
 // Pre-norm RMS, gated feed-forward; the masks are left to the caller.
-ModelSpec read(Reader& reader, std::string_view family, const AttentionSpec& attention,
-               Sizes& sizes, const Biases& biases) {
+ModelSpec read(Reader& reader, const AttentionSpec& attention, Sizes& sizes, const Biases& biases) {
   ModelSpec& spec = sizes.spec;
-  spec.family = family;
   const NormSpec norm = rms_norm(reader, 1e-6);
   const Activation activation = read_activation(reader, {"hidden_act"}, "silu");
   const int width = read_width(reader);
@@ -47,7 +45,7 @@ ModelSpec read_llama(Reader& reader) {
   // The converter to GGUF permutes the rows of query and key so that neighbours turn together.
   if (reader.is_gguf()) attention.rotary_pairs = RotaryPairs::interleaved;
   const bool bias = reader.flag_or({"attention_bias"}, false);
-  return read(reader, "llama", attention, sizes, {bias, bias, reader.flag_or({"mlp_bias"}, false)});
+  return read(reader, attention, sizes, {bias, bias, reader.flag_or({"mlp_bias"}, false)});
 }
 
 ModelSpec read_mistral(Reader& reader) {
@@ -55,14 +53,14 @@ ModelSpec read_mistral(Reader& reader) {
   AttentionSpec attention = read_heads(reader, sizes.spec.hidden, {.key_value_heads = 8});
   read_rope(reader, {}, attention);
   attention.mask = window_mask(read_window(reader, 4096));
-  return read(reader, "mistral", attention, sizes, {});
+  return read(reader, attention, sizes, {});
 }
 
 ModelSpec read_qwen2(Reader& reader) {
   Sizes sizes = read_sizes(reader, "qwen2");
   AttentionSpec attention = read_heads(reader, sizes.spec.hidden, {.key_value_heads = 32});
   read_rope(reader, {}, attention);
-  ModelSpec spec = read(reader, "qwen2", attention, sizes, {.query_key_value = true});
+  ModelSpec spec = read(reader, attention, sizes, {.query_key_value = true});
   read_qwen_windows(reader, spec);
   return spec;
 }
