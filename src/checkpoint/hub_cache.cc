@@ -128,7 +128,7 @@ fs::path find_snapshot(const std::string& model, const ModelId& id) {
   }
   const fs::path reference = folder / "refs" / id.revision;
   const std::string commit = read_reference(reference).value_or(id.revision);
-  const fs::path snapshot = folder / "snapshots" / commit;
+  fs::path snapshot = folder / "snapshots" / commit;
   if (is_folder(snapshot)) return snapshot;
   const auto others = folders_in(folder / "snapshots");
   throw Error(fmt::format("{}: expected revision {} in the cache, found neither {} nor {}; {}",
@@ -154,7 +154,7 @@ std::string hub_name(const fs::path& folder) {
   const fs::path snapshots = fs::absolute(folder, error).parent_path();
   const std::string repository = snapshots.parent_path().filename().string();
   if (snapshots.filename() != "snapshots" || !repository.starts_with(kPrefix)) return "";
-  const std::string name = repository.substr(kPrefix.size());
+  std::string name = repository.substr(kPrefix.size());
   const auto separator = name.find(kSeparator);
   if (separator == std::string::npos) return name;
   return fmt::format("{}/{}", name.substr(0, separator),

@@ -50,7 +50,7 @@ class HubCache : public testing::Test {
     writer.tensor("a", {2}, std::vector<float>{1, 2});
     write(folder / "blobs" / "weights", writer.bytes());
     write(folder / "blobs" / "config", R"({"model_type": "llama"})");
-    const fs::path snapshot = folder / "snapshots" / commit;
+    fs::path snapshot = folder / "snapshots" / commit;
     fs::create_directories(snapshot);
     fs::create_symlink("../../blobs/weights", snapshot / "model.safetensors");
     fs::create_symlink("../../blobs/config", snapshot / "config.json");

@@ -145,7 +145,7 @@ TEST(MalformedSafetensors, TheHeadersLengthIsCheckedBeforeItIsUsed) {
   EXPECT_EQ(message(SafetensorsWriter::file_of_length(3, "{}", "")),
             "x: header length: expected at most 2, found 3: no safetensors file, or cut off");
   // The reference reader's limit, in a file that is long enough.
-  const std::string zeros(100'000'001, '\0');
+  const std::string zeros(100'000'001, '\0');  // NOLINT(bugprone-string-constructor)
   EXPECT_THAT(message(SafetensorsWriter::file_of_length(100'000'000, zeros, "")),
               HasSubstr("expected JSON"));
   EXPECT_THAT(message(SafetensorsWriter::file_of_length(100'000'001, zeros, "")),
