@@ -63,6 +63,10 @@ struct ScoreMap {
   std::vector<double> recency;      // [layers] recency probability
   // [layers] share of the samples' rows that increase strictly with the key
   std::vector<double> monotonicity;
+  // [layers] of a ridge fit of the position to the scores of one sample's row: R^2 and mean
+  // absolute error, on other samples than it was made on
+  std::vector<double> readout_r2;
+  std::vector<double> readout_error;
   // Of the residual stream x_i before the first layer and after each: the mean norm |x_i|, [layers
   // + 1, n], and the mean cosine of x_i and x_j, [layers + 1, n, n], symmetric, masked or not.
   std::vector<float> hidden_norm;

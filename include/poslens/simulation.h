@@ -37,8 +37,10 @@ struct SimulationOptions {
   bool recency = false;          // keep the recency probability of every layer
   bool monotonicity = false;     // keep the share of rows that increase with the key, by layer
   bool hidden_geometry = false;  // keep norms and cosines of the residual stream by position
-  std::int64_t groups = 0;       // > 1: keep means of interleaved groups of samples
-  std::optional<Shard> shard;    // run this part alone, and keep its exact sums in the map
+  std::int64_t readout = 0;  // > 0: fit positions to scores on that many samples, test on others
+  std::int64_t readout_keys = 0;  // K, of whose keys the readout sees scores; 0: n/2, at most 64
+  std::int64_t groups = 0;        // > 1: keep means of interleaved groups of samples
+  std::optional<Shard> shard;     // run this part alone, and keep its exact sums in the map
 
   // Throws UsageError naming the option, the value and what is allowed.
   void validate() const;

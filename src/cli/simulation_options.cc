@@ -31,6 +31,12 @@ void add_simulation_options(CLI::App& command, SimulationOptions& options) {
   command.add_flag("--hidden-geometry", options.hidden_geometry,
                    "Keep mean norms and cosines of the residual stream by position, before the "
                    "first layer and after each");
+  add_number(command, "--readout", options.readout,
+             "Fit positions of queries to their scores by layer, on N samples, and keep how well "
+             "that tells them in N others; 0: no such fit");
+  add_number(command, "--readout-keys", options.readout_keys,
+             "The fit reads the scores with keys 0 to K-1 of the queries from K on; 0: half of "
+             "--n, at most 64");
   add_number(command, "--groups", options.groups,
              "Keep means of G interleaved groups of samples (sample s in group s mod G); 0: none");
 }

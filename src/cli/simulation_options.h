@@ -9,7 +9,7 @@
 namespace poslens::cli {
 
 // Those of ParameterFreeSpec, and --samples --seed --engine --variance --probs --recency
-// --monotonicity --hidden-geometry --groups.
+// --monotonicity --hidden-geometry --readout --readout-keys --groups.
 void add_simulation_options(CLI::App& command, SimulationOptions& options);
 
 // The options of the run that an artefact comes from, without its shard. Throws Error when they are

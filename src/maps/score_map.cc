@@ -17,6 +17,14 @@ namespace {
 
 const std::string kSum = "sum_";
 
+// Optional arrays of one number a layer.
+constexpr std::pair<const char*, std::vector<double> ScoreMap::*> kLayerNumbers[] = {
+    {"recency", &ScoreMap::recency},
+    {"monotonicity", &ScoreMap::monotonicity},
+    {"readout_r2", &ScoreMap::readout_r2},
+    {"readout_error", &ScoreMap::readout_error},
+};
+
 // Takes arrays out of an archive, checking type and shape.
 class ArrayReader {
  public:
@@ -117,11 +125,9 @@ void save(const ScoreMap& map, const std::filesystem::path& path) {
         array_ref("scores_heads", {layers, map.heads, map.n, map.n}, std::span(map.scores_heads)));
   }
   if (!map.loss.empty()) arrays.push_back(array_ref("loss", {map.n - 1}, std::span(map.loss)));
-  if (!map.recency.empty()) {
-    arrays.push_back(array_ref("recency", {layers}, std::span(map.recency)));
-  }
-  if (!map.monotonicity.empty()) {
-    arrays.push_back(array_ref("monotonicity", {layers}, std::span(map.monotonicity)));
+  for (const auto& [name, field] : kLayerNumbers) {
+    const std::vector<double>& values = map.*field;
+    if (!values.empty()) arrays.push_back(array_ref(name, {layers}, std::span(values)));
   }
   if (!map.hidden_norm.empty()) {
     arrays.push_back(array_ref("hidden_norm", {layers + 1, map.n}, std::span(map.hidden_norm)));
@@ -171,11 +177,8 @@ ScoreMap load_score_map(const std::filesystem::path& path) {
     map.scores_heads = reader.take_if("scores_heads", {layers, map.heads, map.n, map.n});
   }
   if (reader.has("loss")) map.loss = reader.take<double>("loss", ArrayType::f64, {map.n - 1});
-  if (reader.has("recency")) {
-    map.recency = reader.take<double>("recency", ArrayType::f64, {layers});
-  }
-  if (reader.has("monotonicity")) {
-    map.monotonicity = reader.take<double>("monotonicity", ArrayType::f64, {layers});
+  for (const auto& [name, field] : kLayerNumbers) {
+    if (reader.has(name)) map.*field = reader.take<double>(name, ArrayType::f64, {layers});
   }
   map.hidden_norm = reader.take_if("hidden_norm", {layers + 1, map.n});
   map.hidden_cosine = reader.take_if("hidden_cosine", {layers + 1, map.n, map.n});

@@ -38,6 +38,7 @@ void RunBlock(const Plan& plan, const BlockSamples& block, BlockBuffers& buffers
       samples[lane] = static_cast<std::uint64_t>(sample);
       live[lane] = start + lane < block.count ? 1.0f : 0.0f;
     }
+    buffers.live_lanes = static_cast<std::size_t>(std::min(lanes, block.count - start));
     if (block.inputs == nullptr) {
       inputs.Draw(SampleLanes(plan.options.seed, samples));
     } else {
@@ -127,8 +128,9 @@ BlockRunner::BlockRunner(const Plan& plan)
 BlockRunner::~BlockRunner() = default;
 BlockRunner::BlockRunner(BlockRunner&&) noexcept = default;
 
-const BlockSums& BlockRunner::run(const BlockSamples& samples) {
+const BlockSums& BlockRunner::run(const BlockSamples& samples, const TakeScores& take) {
   BlockBuffers& buffers = *buffers_;
+  buffers.take = take;
   buffers.score_sums.clear();
   buffers.square_sums.clear();
   buffers.prob_sums.clear();

@@ -2,7 +2,9 @@
 // One block of samples through all layers: the inner interface between simulate() and the SIMD
 // kernels, and where tests feed inputs of their own.
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -38,6 +40,17 @@ struct BlockSums {
 // Pairs j <= i of n positions; pair (i, j) is number triangle_size(i) + j.
 constexpr std::size_t triangle_size(std::size_t n) { return n * (n + 1) / 2; }
 
+// Scores of one panel's queries in one layer, of as many samples as there are live lanes.
+struct PanelScores {
+  std::size_t layer = 0;
+  std::size_t panel = 0;
+  std::size_t lanes = 0;
+  std::size_t live_lanes = 0;  // the first ones
+  const float* scores =
+      nullptr;  // [keys of the panel, kPanelRows, lanes]; masked ones mean nothing
+};
+using TakeScores = std::function<void(const PanelScores& scores)>;
+
 struct BlockBuffers;
 
 // Runs blocks one after the other in buffers of its own.
@@ -49,7 +62,8 @@ class BlockRunner {
   ~BlockRunner();
   BlockRunner(BlockRunner&&) noexcept;
 
-  const BlockSums& run(const BlockSamples& samples);
+  // take: is given all scores, sample by sample.
+  const BlockSums& run(const BlockSamples& samples, const TakeScores& take = {});
 
  private:
   const Plan* plan_;

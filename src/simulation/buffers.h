@@ -51,6 +51,8 @@ struct BlockBuffers {
   LaneSums score_sums, square_sums, prob_sums;
   LaneBuffer pivots;  // variance: the scores of the block's first sample
   BlockSums sums;
+  TakeScores take;
+  std::size_t live_lanes = 0;
 };
 
 }  // namespace poslens

@@ -83,6 +83,9 @@ class LayerKernel {
     }
     if (plan_.options.recency) CountRecency(layer, p, live);
     if (plan_.options.monotonicity) CountMonotone(plan_, layer, p, live, buffers_);
+    if (buffers_.take) {
+      buffers_.take({layer, p, Lanes(), buffers_.live_lanes, buffers_.scores.get()});
+    }
     if (!Mixes(layer) && !plan_.options.probs) return;
     Softmax<kRows>(layer, p, live);
     if (!Mixes(layer)) return;

@@ -7,6 +7,7 @@
 #include "poslens/resources.h"
 #include "poslens/threads.h"
 #include "simulation/block_set.h"
+#include "simulation/readout.h"
 #include "simulation/totals.h"
 
 namespace poslens {
@@ -44,7 +45,8 @@ std::int64_t run_bytes(const Plan& plan, const RunCheckpoint& checkpoint, int th
   const std::int64_t packed = part;  // sums in a file
   const bool saves = !checkpoint.file.empty() && blocks > 1;
   const std::int64_t running = workers + (saves ? map + packed : 0);
-  const std::int64_t ending = map + (plan.options.shard ? packed : 0);
+  const std::int64_t ending =
+      map + (plan.options.shard ? packed : 0) + readout_bytes(plan, threads);
   // Read as bytes, then as numbers, from which the part is made.
   const bool resumes = checkpoint.resume && std::filesystem::exists(checkpoint.file);
   const std::int64_t resuming = resumes ? 2 * (map + packed) + part : 0;
@@ -60,6 +62,10 @@ void require_run_memory(const Plan& plan, const RunCheckpoint& checkpoint) {
        {std::pair("variance", options.variance), std::pair("probs", options.probs),
         std::pair("hidden-geometry", options.hidden_geometry)}) {
     if (on) text += fmt::format(" --{}", name);
+  }
+  if (options.readout > 0) {
+    text +=
+        fmt::format(" --readout {} --readout-keys {}", options.readout, readout_key_count(options));
   }
   text += fmt::format(" --threads {}", thread_count());
   require_memory(run_bytes(plan, checkpoint, thread_count()), text);

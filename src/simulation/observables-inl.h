@@ -25,18 +25,15 @@ HWY_NOINLINE void CountMonotone(const Plan& plan, std::size_t layer, std::size_t
   const Panel& panel = plan.panels[p];
   UintLanes count = hn::Zero(du);
   for (std::size_t r = 0; r < panel.rows; ++r) {
-    const auto query = static_cast<std::int64_t>(p * kPanelRows + r);
-    const KeyRange keys =
-        plan.options.spec.mask_of(static_cast<int>(layer)).keys(query, plan.options.spec.n);
-    const std::int64_t last = std::min(keys.last, query);
+    const LocalKeys& keys = plan.keys(layer, p * kPanelRows + r);
+    const std::size_t last = std::min(keys.last, (p - panel.first_keys) * kPanelRows + r);
     if (keys.first + keys.step >= last) continue;
-    const auto score = [&](std::int64_t key) HWY_ATTR {
-      const std::size_t local = static_cast<std::size_t>(key) - panel.first_keys * kPanelRows;
-      return hn::Load(d, buffers.scores.get() + (local * kPanelRows + r) * hn::Lanes(d));
+    const auto score = [&](std::size_t key) HWY_ATTR {
+      return hn::Load(d, buffers.scores.get() + (key * kPanelRows + r) * hn::Lanes(d));
     };
     auto increases = hn::Gt(live, hn::Zero(d));
     FloatLanes earlier = score(keys.first);
-    for (std::int64_t key = keys.first + keys.step; key < last; key += keys.step) {
+    for (std::size_t key = keys.first + keys.step; key < last; key += keys.step) {
       const FloatLanes later = score(key);
       increases = hn::And(increases, hn::Gt(later, earlier));
       earlier = later;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <filesystem>
 #include <limits>
 #include <numeric>
@@ -14,6 +15,7 @@
 #include "poslens/version.h"
 #include "simulation/describe.h"
 #include "simulation/memory.h"
+#include "simulation/readout.h"
 #include "simulation/run.h"
 
 namespace poslens {
@@ -137,6 +139,10 @@ Provenance provenance(const SimulationOptions& options) {
         std::pair("hidden-geometry", options.hidden_geometry)}) {
     if (on) list.emplace_back(name, "on");
   }
+  if (options.readout > 0) {
+    list.emplace_back("readout", std::to_string(options.readout));
+    list.emplace_back("readout-keys", std::to_string(readout_key_count(options)));
+  }
   if (options.shard) list.emplace_back("shard", options.shard->text());
   provenance.engine = to_string(choose_engine(options));
   provenance.seed = options.seed;
@@ -167,6 +173,19 @@ std::optional<std::string> shard_of(const ScoreMap& map) {
 }
 
 namespace {
+
+void add_readout(const SimulationOptions& options, ScoreMap& map) {
+  const auto start = std::chrono::steady_clock::now();
+  Readout readout = read_out(options);
+  map.readout_r2 = std::move(readout.r2);
+  map.readout_error = std::move(readout.error);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  map.provenance.seconds += seconds.count();
+  map.provenance.peak_memory_bytes = peak_memory_bytes();
+  map.provenance.averaging +=
+      fmt::format("; readout fitted to samples 0 to {}, tested on samples {} to {}",
+                  options.readout - 1, options.readout, 2 * options.readout - 1);
+}
 
 Part read_checkpoint(const Plan& plan, const std::filesystem::path& file) {
   const ScoreMap map = load_score_map(file);
@@ -219,6 +238,7 @@ void SimulationOptions::validate() const {
                     "with --n {} --mask {}",
                     recency ? "recency" : "monotonicity", layer, spec.n, spec.mask_text()));
   }
+  validate_readout(*this);
   choose_engine(*this);
 }
 
@@ -286,6 +306,7 @@ ScoreMap simulate(const SimulationOptions& options, const RunCheckpoint& checkpo
   run_blocks(plan, list.shard(shard), part, save_part, checkpoint.interval);
   ScoreMap map = describe(plan, part);
   if (options.shard) map.sums = pack(part);
+  if (options.readout > 0) add_readout(options, map);
   return map;
 }
 

@@ -10,6 +10,7 @@
 
 #include "cli/program.h"
 #include "poslens/npz.h"
+#include "poslens/score_map.h"
 
 namespace poslens {
 namespace {
@@ -102,12 +103,26 @@ TEST_F(Simulate, ARunThatWasKilledGoesOn) {
   EXPECT_EQ(files(), (std::vector<std::string>{"map.npz", "whole.npz"}));
 }
 
+TEST_F(Simulate, KeepsTheReadout) {
+  expect_success(
+      run_program(simulate("--n 9 --layers 2 --readout 50 --readout-keys 3 --alibi 0.5", "a.npz")));
+  const ScoreMap map = load_score_map(path("a.npz"));
+  ASSERT_EQ(map.readout_r2.size(), 2u);
+  ASSERT_EQ(map.readout_error.size(), 2u);
+  EXPECT_GT(map.readout_r2[0], 0.9);
+  EXPECT_LT(map.readout_error[0], 0.5);
+  EXPECT_EQ(map.provenance.options.back(),
+            std::pair(std::string("readout-keys"), std::string("3")));
+}
+
 TEST_F(Simulate, WrongPartsAreRefused) {
   expect_error(run_program(simulate("--shard 4/3", "a.npz")), 2,
                "--shard 4/3: expected i/N with 1 <= i <= N <= 1000000");
   expect_error_with(run_program(simulate("--samples 100 --shard 2/3", "a.npz")), 2,
                     "--shard 2/3: 100 samples make 1 blocks");
   expect_error_with(run_program(simulate("--checkpoint -1", "a.npz")), 2, "--checkpoint -1");
+  expect_error_with(run_program(simulate("--readout 9 --samples 9999 --shard 1/2", "a.npz")), 2,
+                    "--readout 9: expected no --shard, found 1/2");
   EXPECT_EQ(files(), std::vector<std::string>());
 }
 

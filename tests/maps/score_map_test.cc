@@ -39,6 +39,8 @@ ScoreMap full_map() {
   map.loss = {2.5, 1.25};
   map.recency = {0.5, 0.75};
   map.monotonicity = {0.125, 0.25};
+  map.readout_r2 = {0.5, 0.625};
+  map.readout_error = {3, 4};
   map.hidden_norm = numbers(3 * 3, 500);
   map.hidden_cosine = numbers(3 * 9, 600);
   Provenance& provenance = map.provenance;
@@ -84,6 +86,8 @@ void expect_same(const ScoreMap& a, const ScoreMap& b) {
   EXPECT_EQ(a.loss, b.loss);
   EXPECT_EQ(a.recency, b.recency);
   EXPECT_EQ(a.monotonicity, b.monotonicity);
+  EXPECT_EQ(a.readout_r2, b.readout_r2);
+  EXPECT_EQ(a.readout_error, b.readout_error);
   EXPECT_EQ(a.hidden_norm, b.hidden_norm);
   EXPECT_EQ(a.hidden_cosine, b.hidden_cosine);
   const Provenance &p = a.provenance, &q = b.provenance;

@@ -54,6 +54,9 @@ TEST(RunBytes, CountWhatTheRunHas) {
   EXPECT_EQ(run_bytes(plan, {}, 3) - two, two - one);
   EXPECT_GT(run_bytes(plan, {.file = "map.partial"}, 2), two);
   SimulationOptions options = large();
+  options.readout = 100;  // threads at least as large as those of the run, and their sums
+  EXPECT_GT(run_bytes(Plan(options), {}, 2), two);
+  options.readout = 0;
   options.samples = 16;  // one block
   EXPECT_EQ(run_bytes(Plan(options), {.file = "map.partial"}, 2), one);
 }
