@@ -34,9 +34,7 @@ ModelSpec read_cohere(Reader& reader) {
     }
     layer.feed_forward = read_gated(reader, spec.hidden, activation, width);
   }
-  reader.enter_layer(-1);
-  spec.final_norm = reader.norm(norm, {"norm", "output_norm"}, {spec.hidden});
-  read_head(reader, spec, true);
+  read_ends(reader, spec, norm, {.tied_by_default = true});
   return spec;
 }
 

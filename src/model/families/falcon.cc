@@ -94,9 +94,8 @@ ModelSpec read_falcon(Reader& reader) {
         read_plain(reader, spec.hidden, activation, width, bias, {"mlp.dense_h_to_4h", "ffn_up"},
                    {"mlp.dense_4h_to_h", "ffn_down"});
   }
-  reader.enter_layer(-1);
-  spec.final_norm = reader.norm(norm, {"ln_f", "output_norm"}, {spec.hidden}, true);
-  read_head(reader, spec, true);
+  read_ends(reader, spec, norm,
+            {.norm = {"ln_f", "output_norm"}, .bias = true, .tied_by_default = true});
   return spec;
 }
 

@@ -19,9 +19,6 @@ struct Family {
 
 std::span<const Family> families();
 
-// use_sliding_window, max_window_layers and layer_types of Qwen 2 and 3.
-void read_qwen_windows(Reader& reader, ModelSpec& spec);
-
 ModelSpec read_bloom(Reader& reader);
 ModelSpec read_cohere(Reader& reader);
 ModelSpec read_falcon(Reader& reader);

@@ -41,11 +41,10 @@ double query_scale(Reader& reader, const ModelSpec& spec, const AttentionSpec& a
              : attention.scale;
 }
 
-void read_ends(Reader& reader, const NormSpec& norm, ModelSpec& spec, const Name& head) {
-  reader.enter_layer(-1);
+void read_gemma_ends(Reader& reader, const NormSpec& norm, ModelSpec& spec,
+                     const EndKeys& keys = {.tied_by_default = true}) {
   spec.embedding_scale = embedding_scale(reader, spec);
-  spec.final_norm = reader.norm(norm, {"norm", "output_norm"}, {spec.hidden});
-  read_head(reader, spec, true, head);
+  read_ends(reader, spec, norm, keys);
 }
 
 // Gemma 2 and 3: the layer entered.
@@ -63,8 +62,6 @@ LayerSpec read_layer(Reader& reader, const NormSpec& norm, const AttentionSpec& 
   return layer;
 }
 
-constexpr Name kHead{"/lm_head.weight", "output.weight"};
-
 }  // namespace
 
 ModelSpec read_gemma(Reader& reader) {
@@ -72,23 +69,19 @@ ModelSpec read_gemma(Reader& reader) {
   AttentionSpec attention =
       read_heads(reader, spec.hidden, {.key_value_heads = 16, .head_dim = 256});
   read_rope(reader, {}, attention);
-  const NormSpec norm = gemma_norm(reader);
   // The first files say gelu and mean its tanh form.
   const Activation named = read_activation(reader, {"hidden_act"}, "gelu_pytorch_tanh");
-  const Activation activation = named == Activation::gelu ? Activation::gelu_tanh : named;
-  const int width = read_width(reader);
   const bool bias = reader.flag_or({"attention_bias"}, false);
+  const GatedLayer parts{.norm = gemma_norm(reader),
+                         .activation = named == Activation::gelu ? Activation::gelu_tanh : named,
+                         .width = read_width(reader),
+                         .bias = bias,
+                         .output_bias = bias};
   for (int number = 0; number < layers; ++number) {
     reader.enter_layer(number);
-    LayerSpec& layer = spec.layers.emplace_back();
-    layer.attention_norm = reader.norm(norm, {"input_layernorm", "attn_norm"}, {spec.hidden});
-    layer.attention = attention;
-    read_projections(reader, layer.attention, spec.hidden, bias, bias);
-    layer.feed_forward_norm =
-        reader.norm(norm, {"post_attention_layernorm", "ffn_norm"}, {spec.hidden});
-    layer.feed_forward = read_gated(reader, spec.hidden, activation, width);
+    spec.layers.push_back(read_gated_layer(reader, parts, attention, spec.hidden));
   }
-  read_ends(reader, norm, spec, kHead);
+  read_gemma_ends(reader, parts.norm, spec);
   return spec;
 }
 
@@ -112,7 +105,7 @@ ModelSpec read_gemma2(Reader& reader) {
         read_layer(reader, norm, attention, spec.hidden, activation, width, bias));
     if (slides[static_cast<std::size_t>(number)]) layer.attention.mask = window_mask(window);
   }
-  read_ends(reader, norm, spec, kHead);
+  read_gemma_ends(reader, norm, spec);
   spec.logit_softcap =
       reader.positive_or_none({"final_logit_softcapping", "final_logit_softcapping"}, 30);
   return spec;
@@ -162,7 +155,9 @@ ModelSpec read_gemma3(Reader& reader) {
         reader.norm(norm, {"self_attn.k_norm", "attn_k_norm"}, {full.head_dim});
   }
   const bool own_head = nested && reader.checkpoint().find("lm_head.weight") == nullptr;
-  read_ends(reader, norm, spec, own_head ? Name{"/language_model.lm_head.weight"} : kHead);
+  EndKeys ends{.tied_by_default = true};
+  if (own_head) ends.head = {"/language_model.lm_head.weight"};
+  read_gemma_ends(reader, norm, spec, ends);
   // The class that holds a vision model too does not cap.
   const Name cap{"final_logit_softcapping", "final_logit_softcapping"};
   if (!nested) spec.logit_softcap = reader.positive_or_none(cap, 0);

@@ -40,11 +40,11 @@ ModelSpec read_gpt_neox(Reader& reader) {
         read_plain(reader, spec.hidden, activation, width, true, {"mlp.dense_h_to_4h", "ffn_up"},
                    {"mlp.dense_4h_to_h", "ffn_down"});
   }
-  reader.enter_layer(-1);
-  spec.final_norm = reader.norm(norm, {"final_layer_norm", "output_norm"}, {spec.hidden}, true);
   const bool new_name = reader.has_tensor({"/lm_head.weight"});
-  read_head(reader, spec, false,
-            {new_name ? "/lm_head.weight" : "/embed_out.weight", "output.weight"});
+  read_ends(reader, spec, norm,
+            {.norm = {"final_layer_norm", "output_norm"},
+             .bias = true,
+             .head = {new_name ? "/lm_head.weight" : "/embed_out.weight", "output.weight"}});
   return spec;
 }
 

@@ -64,9 +64,7 @@ ModelSpec read_mpt(Reader& reader) {
     layer.feed_forward = read_plain(reader, spec.hidden, Activation::gelu, width, false,
                                     {"ffn.up_proj", "ffn_up"}, {"ffn.down_proj", "ffn_down"});
   }
-  reader.enter_layer(-1);
-  spec.final_norm = reader.norm(norm, {"norm_f", "output_norm"}, {spec.hidden});
-  read_head(reader, spec, true);
+  read_ends(reader, spec, norm, {.norm = {"norm_f", "output_norm"}, .tied_by_default = true});
   return spec;
 }
 

@@ -60,9 +60,7 @@ ModelSpec read_post_norm(Reader& reader, Sizes& sizes,
     layer.feed_forward_output_norm =
         reader.norm(norm, {"post_feedforward_layernorm", "post_ffw_norm"}, {spec.hidden});
   }
-  reader.enter_layer(-1);
-  spec.final_norm = reader.norm(norm, {"norm", "output_norm"}, {spec.hidden});
-  read_head(reader, spec, false);
+  read_ends(reader, spec, norm);
   return spec;
 }
 

@@ -156,6 +156,19 @@ FeedForwardSpec read_plain(Reader& reader, int hidden, Activation activation, in
           reader.linear(down, hidden, width, bias)};
 }
 
+LayerSpec read_gated_layer(Reader& reader, const GatedLayer& parts, const AttentionSpec& attention,
+                           int hidden) {
+  LayerSpec layer;
+  layer.attention_norm = reader.norm(parts.norm, {"input_layernorm", "attn_norm"}, {hidden});
+  layer.attention = attention;
+  read_projections(reader, layer.attention, hidden, parts.bias, parts.output_bias);
+  layer.feed_forward_norm =
+      reader.norm(parts.norm, {"post_attention_layernorm", "ffn_norm"}, {hidden});
+  layer.feed_forward =
+      read_gated(reader, hidden, parts.activation, parts.width, parts.feed_forward_bias);
+  return layer;
+}
+
 int read_width(Reader& reader, const Name& key) { return reader.integer(key, 1, kMany); }
 
 int read_window(Reader& reader, int otherwise) {
@@ -212,6 +225,23 @@ void read_head(Reader& reader, ModelSpec& spec, bool tied_by_default, const Name
     return;
   }
   spec.head.weight = reader.tensor(name, {spec.vocabulary, spec.hidden});
+}
+
+void read_ends(Reader& reader, ModelSpec& spec, const NormSpec& norm, const EndKeys& keys) {
+  reader.enter_layer(-1);
+  spec.final_norm = reader.norm(norm, keys.norm, {spec.hidden}, keys.bias);
+  read_head(reader, spec, keys.tied_by_default, keys.head);
+}
+
+void read_qwen_windows(Reader& reader, ModelSpec& spec) {
+  if (!reader.flag_or({"use_sliding_window"}, false)) return;
+  const int window = read_window(reader, 4096);
+  const int first = reader.integer_or({"max_window_layers"}, 28, 0, kMany);
+  const auto slides = sliding_layers(reader, static_cast<int>(spec.layers.size()),
+                                     [&](int layer) { return layer >= first; });
+  for (std::size_t layer = 0; layer < slides.size(); ++layer) {
+    if (slides[layer]) spec.layers[layer].attention.mask = window_mask(window);
+  }
 }
 
 }  // namespace poslens

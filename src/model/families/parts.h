@@ -65,6 +65,19 @@ FeedForwardSpec read_gated(Reader& reader, int hidden, Activation activation, in
                            bool bias = false);
 FeedForwardSpec read_plain(Reader& reader, int hidden, Activation activation, int width, bool bias,
                            const Name& up, const Name& down);
+// The layer entered, pre-norm and gated, all tensors under Llama's names:
+//   x += attention(norm(x));  x += down(activation(gate(y)) * up(y)), y = norm(x).
+struct GatedLayer {
+  NormSpec norm{};
+  Activation activation = Activation::silu;
+  int width = 0;
+  bool bias = false;         // of query, key and value
+  bool output_bias = false;  // of the attention's output
+  bool feed_forward_bias = false;
+};
+LayerSpec read_gated_layer(Reader& reader, const GatedLayer& parts, const AttentionSpec& attention,
+                           int hidden);
+
 int read_width(Reader& reader, const Name& key = {"intermediate_size", "feed_forward_length"});
 
 // The window of layers that slide; null in config.json is none, 0, and so it is in GGUF files.
@@ -79,5 +92,17 @@ std::vector<bool> sliding_layers(Reader& reader, int layers,
 // The head: the embedding when tied, else a matrix of its own. GGUF files tie by leaving it out.
 void read_head(Reader& reader, ModelSpec& spec, bool tied_by_default,
                const Name& name = {"/lm_head.weight", "output.weight"});
+
+// What comes after the layers: the final norm, of the kind `norm`, and the head.
+struct EndKeys {
+  Name norm{"norm", "output_norm"};
+  bool bias = false;             // of the norm
+  bool tied_by_default = false;  // see read_head
+  Name head{"/lm_head.weight", "output.weight"};
+};
+void read_ends(Reader& reader, ModelSpec& spec, const NormSpec& norm, const EndKeys& keys = {});
+
+// use_sliding_window, max_window_layers and layer_types of Qwen 2 and 3.
+void read_qwen_windows(Reader& reader, ModelSpec& spec);
 
 }  // namespace poslens

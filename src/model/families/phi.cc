@@ -37,9 +37,7 @@ ModelSpec read_phi(Reader& reader) {
     layer.feed_forward = read_plain(reader, spec.hidden, activation, width, true,
                                     {"mlp.fc1", "ffn_up"}, {"mlp.fc2", "ffn_down"});
   }
-  reader.enter_layer(-1);
-  spec.final_norm = reader.norm(norm, {"final_layernorm", "output_norm"}, {spec.hidden}, true);
-  read_head(reader, spec, false);
+  read_ends(reader, spec, norm, {.norm = {"final_layernorm", "output_norm"}, .bias = true});
   const Name bias{"/lm_head.bias", "output.bias"};
   if (!reader.is_gguf() || reader.has_tensor(bias)) {
     spec.head.bias = reader.tensor(bias, {spec.vocabulary});

@@ -32,9 +32,7 @@ ModelSpec read_phi3(Reader& reader) {
         reader.linear(gate_up, RowMap{.first = width, .total = both}, spec.hidden, false),
         reader.linear({"mlp.down_proj", "ffn_down"}, spec.hidden, width, false)};
   }
-  reader.enter_layer(-1);
-  spec.final_norm = reader.norm(norm, {"norm", "output_norm"}, {spec.hidden});
-  read_head(reader, spec, false);
+  read_ends(reader, spec, norm);
   return spec;
 }
 

@@ -11,28 +11,23 @@ ModelSpec read_qwen3(Reader& reader) {
   AttentionSpec attention =
       read_heads(reader, spec.hidden, {.key_value_heads = 32, .head_dim = 128});
   read_rope(reader, {}, attention);
-  const NormSpec norm = rms_norm(reader, 1e-6);
-  const Activation activation = read_activation(reader, {"hidden_act"}, "silu");
-  const int width = read_width(reader);
   const bool bias = reader.flag_or({"attention_bias"}, false);
+  const GatedLayer parts{.norm = rms_norm(reader, 1e-6),
+                         .activation = read_activation(reader, {"hidden_act"}, "silu"),
+                         .width = read_width(reader),
+                         .bias = bias,
+                         .output_bias = bias};
   for (int number = 0; number < layers; ++number) {
     reader.enter_layer(number);
-    LayerSpec& layer = spec.layers.emplace_back();
-    layer.attention_norm = reader.norm(norm, {"input_layernorm", "attn_norm"}, {spec.hidden});
-    layer.attention = attention;
-    read_projections(reader, layer.attention, spec.hidden, bias, bias);
+    LayerSpec& layer =
+        spec.layers.emplace_back(read_gated_layer(reader, parts, attention, spec.hidden));
     layer.attention.query_norm =
-        reader.norm(norm, {"self_attn.q_norm", "attn_q_norm"}, {attention.head_dim});
+        reader.norm(parts.norm, {"self_attn.q_norm", "attn_q_norm"}, {attention.head_dim});
     layer.attention.key_norm =
-        reader.norm(norm, {"self_attn.k_norm", "attn_k_norm"}, {attention.head_dim});
-    layer.feed_forward_norm =
-        reader.norm(norm, {"post_attention_layernorm", "ffn_norm"}, {spec.hidden});
-    layer.feed_forward = read_gated(reader, spec.hidden, activation, width);
+        reader.norm(parts.norm, {"self_attn.k_norm", "attn_k_norm"}, {attention.head_dim});
   }
   read_qwen_windows(reader, spec);
-  reader.enter_layer(-1);
-  spec.final_norm = reader.norm(norm, {"norm", "output_norm"}, {spec.hidden});
-  read_head(reader, spec, false);
+  read_ends(reader, spec, parts.norm);
   return spec;
 }
 

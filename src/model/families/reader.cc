@@ -138,33 +138,34 @@ LinearSpec Reader::linear(const Name& name, std::int64_t outputs, std::int64_t i
 }
 
 LinearSpec Reader::linear(const Name& name, const RowMap& rows, std::int64_t inputs, bool bias) {
-  const auto with = [&](std::string_view end) {
-    return std::pair(fmt::format("{}{}", name.folder, end), fmt::format("{}{}", name.gguf, end));
-  };
-  const auto weight = with(".weight");
-  const auto offset = with(".bias");
   LinearSpec linear;
   linear.rows = rows;
   linear.transposed = transposed_;
   linear.weight =
-      tensor({weight.first, weight.second},
-             transposed_ ? std::vector{inputs, rows.total} : std::vector{rows.total, inputs});
-  const Name bias_name{offset.first, offset.second};
-  if (is_gguf() ? has_tensor(bias_name) : bias) linear.bias = tensor(bias_name, {rows.total});
+      weight(name, transposed_ ? std::vector{inputs, rows.total} : std::vector{rows.total, inputs});
+  linear.bias = bias_if(name, {rows.total}, bias);
   return linear;
 }
 
 NormSpec Reader::norm(const NormSpec& kind, const Name& name,
                       const std::vector<std::int64_t>& shape, bool bias) {
-  const std::string folder = std::string(name.folder);
-  const std::string gguf = std::string(name.gguf);
   NormSpec norm = kind;
-  norm.weight = {tensor({folder + ".weight", gguf + ".weight"}, shape)};
-  const std::string folder_bias = folder + ".bias";
-  const std::string gguf_bias = gguf + ".bias";
-  const Name bias_name{folder_bias, gguf_bias};
-  if (is_gguf() ? has_tensor(bias_name) : bias) norm.bias = tensor(bias_name, shape);
+  norm.weight = {weight(name, shape)};
+  norm.bias = bias_if(name, shape, bias);
   return norm;
+}
+
+std::string Reader::weight(const Name& name, const std::vector<std::int64_t>& shape) {
+  const std::string folder = fmt::format("{}.weight", name.folder);
+  const std::string gguf = fmt::format("{}.weight", name.gguf);
+  return tensor({folder, gguf}, shape);
+}
+
+std::string Reader::bias_if(const Name& name, const std::vector<std::int64_t>& shape, bool bias) {
+  const std::string folder = fmt::format("{}.bias", name.folder);
+  const std::string gguf = fmt::format("{}.bias", name.gguf);
+  const Name bias_name{folder, gguf};
+  return (is_gguf() ? has_tensor(bias_name) : bias) ? tensor(bias_name, shape) : "";
 }
 
 void Reader::finish() const {

@@ -93,6 +93,10 @@ class Reader {
   std::string use(std::string_view key);
   std::string_view key_of(const Name& key) const;
   std::string file_name(const Name& name) const;
+  // <name>.weight, and <name>.bias: of a folder when `bias` says so, of a GGUF file when it is
+  // there.
+  std::string weight(const Name& name, const std::vector<std::int64_t>& shape);
+  std::string bias_if(const Name& name, const std::vector<std::int64_t>& shape, bool bias);
 
   const Checkpoint& checkpoint_;
   std::optional<Config> own_config_;

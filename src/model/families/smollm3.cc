@@ -40,27 +40,22 @@ ModelSpec read_smollm3(Reader& reader) {
   const std::vector<bool> slides = sliding_layers(reader, layers, [&](int layer) {
     return windows && !rotates[static_cast<std::size_t>(layer)];
   });
-  const NormSpec norm = rms_norm(reader, 1e-6);
-  const Activation activation = read_activation(reader, {"hidden_act"}, "silu");
-  const int width = read_width(reader);
   const bool bias = reader.flag_or({"attention_bias"}, false);
-  const bool feed_forward_bias = reader.flag_or({"mlp_bias"}, false);
+  const GatedLayer parts{.norm = rms_norm(reader, 1e-6),
+                         .activation = read_activation(reader, {"hidden_act"}, "silu"),
+                         .width = read_width(reader),
+                         .bias = bias,
+                         .output_bias = bias,
+                         .feed_forward_bias = reader.flag_or({"mlp_bias"}, false)};
   for (int number = 0; number < layers; ++number) {
     reader.enter_layer(number);
     const auto place = static_cast<std::size_t>(number);
-    LayerSpec& layer = spec.layers.emplace_back();
-    layer.attention_norm = reader.norm(norm, {"input_layernorm", "attn_norm"}, {spec.hidden});
-    layer.attention = attention;
+    LayerSpec& layer =
+        spec.layers.emplace_back(read_gated_layer(reader, parts, attention, spec.hidden));
     if (!rotates[place]) layer.attention.rotary.reset();
     if (slides[place]) layer.attention.mask = window_mask(window);
-    read_projections(reader, layer.attention, spec.hidden, bias, bias);
-    layer.feed_forward_norm =
-        reader.norm(norm, {"post_attention_layernorm", "ffn_norm"}, {spec.hidden});
-    layer.feed_forward = read_gated(reader, spec.hidden, activation, width, feed_forward_bias);
   }
-  reader.enter_layer(-1);
-  spec.final_norm = reader.norm(norm, {"norm", "output_norm"}, {spec.hidden});
-  read_head(reader, spec, true);
+  read_ends(reader, spec, parts.norm, {.tied_by_default = true});
   return spec;
 }
 

@@ -62,9 +62,7 @@ ModelSpec read_stablelm(Reader& reader) {
     }
     layer.feed_forward = read_gated(reader, spec.hidden, activation, width);
   }
-  reader.enter_layer(-1);
-  spec.final_norm = reader.norm(norm, {"norm", "output_norm"}, {spec.hidden}, true);
-  read_head(reader, spec, false);
+  read_ends(reader, spec, norm, {.bias = true});
   return spec;
 }
 

@@ -26,9 +26,7 @@ ModelSpec read_starcoder2(Reader& reader) {
     layer.feed_forward = read_plain(reader, spec.hidden, activation, width, bias,
                                     {"mlp.c_fc", "ffn_up"}, {"mlp.c_proj", "ffn_down"});
   }
-  reader.enter_layer(-1);
-  spec.final_norm = reader.norm(norm, {"norm", "output_norm"}, {spec.hidden}, true);
-  read_head(reader, spec, true);
+  read_ends(reader, spec, norm, {.bias = true, .tied_by_default = true});
   return spec;
 }
 
