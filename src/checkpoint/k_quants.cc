@@ -3,6 +3,7 @@
 
 #include <bit>
 
+#include "checkpoint/blocks.h"
 #include "checkpoint/bytes.h"
 #include "checkpoint/nibble_values.h"
 #include "checkpoint/quants.h"
@@ -13,11 +14,6 @@ namespace {
 constexpr int kBlock = 256;
 constexpr int kStrip = 32;
 constexpr int kStrips = kBlock / kStrip;
-
-template <int block_bytes, typename Expand>
-void for_blocks(const std::byte* from, std::int64_t elements, float* out, Expand expand) {
-  for (std::int64_t i = 0; i < elements; i += kBlock, from += block_bytes) expand(from, out + i);
-}
 
 // Q4_K and Q5_K: scale and minimum of each strip, six bits both. Bytes 0-3 and 4-7 hold those of
 // strips 0-3 and, in their upper two bits, the upper two of strips 4-7; bytes 8-11 the lower four
@@ -141,27 +137,27 @@ void expand_iq4_xs_block(const std::byte* block, float* out) {
 }  // namespace
 
 void expand_q2_k(const std::byte* from, std::int64_t elements, float* out) {
-  for_blocks<84>(from, elements, out, expand_q2_k_block);
+  for_blocks<kBlock, 84>(from, elements, out, expand_q2_k_block);
 }
 
 void expand_q3_k(const std::byte* from, std::int64_t elements, float* out) {
-  for_blocks<110>(from, elements, out, expand_q3_k_block);
+  for_blocks<kBlock, 110>(from, elements, out, expand_q3_k_block);
 }
 
 void expand_q4_k(const std::byte* from, std::int64_t elements, float* out) {
-  for_blocks<144>(from, elements, out, expand_q4_k_block);
+  for_blocks<kBlock, 144>(from, elements, out, expand_q4_k_block);
 }
 
 void expand_q5_k(const std::byte* from, std::int64_t elements, float* out) {
-  for_blocks<176>(from, elements, out, expand_q5_k_block);
+  for_blocks<kBlock, 176>(from, elements, out, expand_q5_k_block);
 }
 
 void expand_q6_k(const std::byte* from, std::int64_t elements, float* out) {
-  for_blocks<210>(from, elements, out, expand_q6_k_block);
+  for_blocks<kBlock, 210>(from, elements, out, expand_q6_k_block);
 }
 
 void expand_iq4_xs(const std::byte* from, std::int64_t elements, float* out) {
-  for_blocks<136>(from, elements, out, expand_iq4_xs_block);
+  for_blocks<kBlock, 136>(from, elements, out, expand_iq4_xs_block);
 }
 
 }  // namespace poslens

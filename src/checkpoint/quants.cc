@@ -4,6 +4,7 @@
 
 #include <bit>
 
+#include "checkpoint/blocks.h"
 #include "checkpoint/bytes.h"
 #include "checkpoint/nibble_values.h"
 
@@ -12,11 +13,6 @@ namespace {
 
 constexpr int kBlock = 32;
 constexpr int kHalf = kBlock / 2;
-
-template <int block_bytes, typename Expand>
-void for_blocks(const std::byte* from, std::int64_t elements, float* out, Expand expand) {
-  for (std::int64_t i = 0; i < elements; i += kBlock, from += block_bytes) expand(from, out + i);
-}
 
 // Byte i holds element i in its low four bits and element i + 16 in its high four.
 void expand_nibbles(const std::byte* packed, float scale, int offset, float minimum, float* out) {
@@ -45,31 +41,31 @@ constexpr float kNone = -0.0f;
 }  // namespace
 
 void expand_q4_0(const std::byte* from, std::int64_t elements, float* out) {
-  for_blocks<18>(from, elements, out, [](const std::byte* block, float* to) {
+  for_blocks<kBlock, 18>(from, elements, out, [](const std::byte* block, float* to) {
     expand_nibbles(block + 2, load_half(block), 8, kNone, to);
   });
 }
 
 void expand_q4_1(const std::byte* from, std::int64_t elements, float* out) {
-  for_blocks<20>(from, elements, out, [](const std::byte* block, float* to) {
+  for_blocks<kBlock, 20>(from, elements, out, [](const std::byte* block, float* to) {
     expand_nibbles(block + 4, load_half(block), 0, load_half(block + 2), to);
   });
 }
 
 void expand_q5_0(const std::byte* from, std::int64_t elements, float* out) {
-  for_blocks<22>(from, elements, out, [](const std::byte* block, float* to) {
+  for_blocks<kBlock, 22>(from, elements, out, [](const std::byte* block, float* to) {
     expand_fives(block + 2, load_half(block), 16, kNone, to);
   });
 }
 
 void expand_q5_1(const std::byte* from, std::int64_t elements, float* out) {
-  for_blocks<24>(from, elements, out, [](const std::byte* block, float* to) {
+  for_blocks<kBlock, 24>(from, elements, out, [](const std::byte* block, float* to) {
     expand_fives(block + 4, load_half(block), 0, load_half(block + 2), to);
   });
 }
 
 void expand_q8_0(const std::byte* from, std::int64_t elements, float* out) {
-  for_blocks<34>(from, elements, out, [](const std::byte* block, float* to) {
+  for_blocks<kBlock, 34>(from, elements, out, [](const std::byte* block, float* to) {
     const float scale = load_half(block);
     const auto quants = load_bytes<kBlock>(block + 2);
     for (int i = 0; i < kBlock; ++i) {
@@ -79,7 +75,7 @@ void expand_q8_0(const std::byte* from, std::int64_t elements, float* out) {
 }
 
 void expand_iq4_nl(const std::byte* from, std::int64_t elements, float* out) {
-  for_blocks<18>(from, elements, out, [](const std::byte* block, float* to) {
+  for_blocks<kBlock, 18>(from, elements, out, [](const std::byte* block, float* to) {
     expand_nibble_values(block + 2, load_half(block), to);
   });
 }
