@@ -10,6 +10,7 @@
 #include "poslens/error.h"
 #include "poslens/theory.h"
 #include "poslens/threads.h"
+#include "simulation/refusal.h"
 #include "support/sanitized.h"
 
 namespace poslens {
@@ -391,16 +392,7 @@ TEST(Simulation, OverflowIsOneClearError) {
 }
 
 TEST(Simulation, BadOptionsAreRefused) {
-  const auto refusal = [](const auto& change) {
-    SimulationOptions options = small();
-    change(options);
-    try {
-      options.validate();
-    } catch (const UsageError& error) {
-      return std::string(error.what());
-    }
-    return std::string("accepted");
-  };
+  const auto refusal = [](const auto& change) { return test::refusal(small(), change); };
   const auto expect = [&](const char* named, const auto& change) {
     EXPECT_NE(refusal(change).find(named), std::string::npos) << refusal(change);
   };
