@@ -39,6 +39,7 @@ class Config {
   std::vector<std::string> texts(std::string_view key) const;
   Config object(std::string_view key) const;
   std::optional<Config> object_if(std::string_view key) const;  // nothing when absent
+  std::vector<Config> objects(std::string_view key) const;      // a list of objects
 
   std::vector<std::string> keys() const;  // sorted; those that are null too
   const nlohmann::json& json() const { return *object_; }

@@ -158,6 +158,20 @@ std::optional<Config> Config::object_if(std::string_view key) const {
   return has(key) ? std::optional(object(key)) : std::nullopt;
 }
 
+std::vector<Config> Config::objects(std::string_view key) const {
+  constexpr std::string_view kExpected = "a list, each element an object";
+  const Json& list = demand(*this, key, kExpected);
+  if (!list.is_array()) fail(key, kExpected, kind_of(list));
+  std::vector<Config> result;
+  for (const Json& value : list) {
+    const std::string place = fmt::format("{}[{}]", key, result.size());
+    if (!value.is_object()) fail(place, "an object", kind_of(value));
+    result.push_back({std::shared_ptr<const Json>(object_, &value), file_name_,
+                      fmt::format("{}{}.", prefix_, place)});
+  }
+  return result;
+}
+
 std::vector<std::string> Config::keys() const {
   std::vector<std::string> names;
   for (const auto& [key, value] : object_->items()) names.push_back(key);

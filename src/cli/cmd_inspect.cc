@@ -54,7 +54,7 @@ Findings inspect(const std::filesystem::path& path) {
     findings.unsupported.emplace_back(error.what());
   }
   try {
-    findings.tokenizer = Tokenizer::from_gguf(*findings.checkpoint);
+    findings.tokenizer = Tokenizer::open(*findings.checkpoint);
   } catch (const Error& error) {
     findings.unsupported.emplace_back(error.what());
   }
@@ -101,9 +101,12 @@ Json to_json(const Findings& findings) {
   }
   json["tokenizer"] = nullptr;
   if (const Tokenizer* tokenizer = findings.tokenizer.get(); tokenizer != nullptr) {
-    json["tokenizer"] = {{"pre_tokenizer", tokenizer->pre_tokenizer()},
+    json["tokenizer"] = {{"kind", tokenizer->kind()},
+                         {"pre_tokenizer", tokenizer->pre_tokenizer()},
                          {"vocabulary", tokenizer->vocabulary_size()},
                          {"adds_bos", tokenizer->adds_bos()},
+                         {"adds_eos", tokenizer->bos_rule().adds_eos},
+                         {"bos_rule", tokenizer->bos_rule().source},
                          {"bos", nullptr}};
     if (tokenizer->bos()) json["tokenizer"]["bos"] = *tokenizer->bos();
   }
@@ -127,12 +130,13 @@ std::string in_words(const Findings& findings) {
     for (const std::string& line : lines_of(describe(*findings.spec))) text += "  " + line + '\n';
   }
   if (const Tokenizer* tokenizer = findings.tokenizer.get(); tokenizer != nullptr) {
-    text += fmt::format("tokenizer\n  {} tokens, pre-tokenizer {}\n  ",
+    const BosRule& rule = tokenizer->bos_rule();
+    text += fmt::format("tokenizer\n  {}, {} tokens, pre-tokenizer {}\n  ", tokenizer->kind(),
                         tokenizer->vocabulary_size(), tokenizer->pre_tokenizer());
-    const auto bos = tokenizer->bos();
-    text += bos ? fmt::format("BOS is token {}; ", *bos) : "no BOS token; ";
-    text += tokenizer->adds_bos() ? "the file adds it in front of every document\n"
-                                  : "the file adds none\n";
+    text += rule.bos ? fmt::format("BOS is token {}; ", *rule.bos) : "no BOS token; ";
+    text += rule.adds_bos ? "the file adds it in front of every document" : "the file adds none";
+    text += fmt::format(" ({})\n", rule.source);
+    if (rule.adds_eos) text += "  the file adds EOS behind a document, where no sequence reaches\n";
   }
   for (const std::string& reason : findings.unsupported) text += "unsupported  " + reason + '\n';
   return text;

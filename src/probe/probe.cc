@@ -45,7 +45,7 @@ LoadedModel load_model(const std::filesystem::path& path) {
   model.checkpoint = Checkpoint::open(path);
   model.spec = read_model_spec(*model.checkpoint);
   try {
-    model.tokenizer = Tokenizer::from_gguf(*model.checkpoint);
+    model.tokenizer = Tokenizer::open(*model.checkpoint);
   } catch (const Error& error) {
     model.why_no_tokenizer = error.what();
   }

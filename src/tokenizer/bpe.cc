@@ -1,6 +1,5 @@
 #include "tokenizer/bpe.h"
 
-#include <algorithm>
 #include <queue>
 
 namespace poslens {
@@ -10,39 +9,25 @@ std::uint64_t key_of(std::int32_t left, std::int32_t right) {
   return std::uint64_t{static_cast<std::uint32_t>(left)} << 32 | static_cast<std::uint32_t>(right);
 }
 
-// A merge that may be done, of the symbols at `place` and behind it, if they still are those.
+// A merge that may be done if its neighbours still are those.
 struct Candidate {
-  std::int32_t rank;
-  std::int32_t merged;
-  std::size_t place;
-  std::int32_t left;
-  std::int32_t right;
+  Merge merge;
+  Neighbours at;
 
   // For std::priority_queue, which gives the largest: lowest rank, then leftmost.
   bool operator<(const Candidate& other) const {
-    return rank != other.rank ? rank > other.rank : place > other.place;
+    return merge.rank != other.merge.rank ? merge.rank > other.merge.rank
+                                          : at.first > other.at.first;
   }
 };
 
-constexpr std::int32_t kGone = -1;
-
 }  // namespace
 
-bool PairMerger::add(std::int32_t left, std::int32_t right, std::int32_t merged) {
-  const auto rank = static_cast<std::int32_t>(merges_.size());
-  return merges_.emplace(key_of(left, right), Merge{rank, merged}).second;
-}
-
-const PairMerger::Merge* PairMerger::find(std::int32_t left, std::int32_t right) const {
-  const auto found = merges_.find(key_of(left, right));
-  return found == merges_.end() ? nullptr : &found->second;
-}
-
-void PairMerger::merge(std::vector<std::int32_t>& symbols) const {
-  const std::size_t count = symbols.size();
-  if (count < 2) return;
-  // Symbols form a list: next[i] is the place of the symbol behind i, count at the end; before[i]
-  // the place in front of it.
+std::vector<std::size_t> merge_neighbours(
+    std::size_t count, const std::function<std::optional<Merge>(const Neighbours&)>& look,
+    const std::function<void(const Neighbours&, const Merge&)>& done) {
+  // Symbols form a list: next[i] is where the symbol behind the one at i begins, count at the end;
+  // before[i] where the one in front of it does. 0 in next: no symbol begins there any more.
   std::vector<std::size_t> next(count);
   std::vector<std::size_t> before(count);
   for (std::size_t i = 0; i < count; ++i) {
@@ -50,29 +35,45 @@ void PairMerger::merge(std::vector<std::int32_t>& symbols) const {
     before[i] = i - 1;  // wraps for the first, which nobody asks for
   }
   std::priority_queue<Candidate> candidates;
-  const auto consider = [&](std::size_t place) {
-    const std::int32_t left = symbols[place];
-    const std::int32_t right = symbols[next[place]];
-    if (const Merge* merge = find(left, right)) {
-      candidates.push({merge->rank, merge->merged, place, left, right});
-    }
+  const auto consider = [&](std::size_t first) {
+    const Neighbours at{first, next[first], next[next[first]]};
+    if (const auto merge = look(at)) candidates.push({*merge, at});
   };
   for (std::size_t i = 0; i + 1 < count; ++i) consider(i);
   while (!candidates.empty()) {
     const Candidate best = candidates.top();
     candidates.pop();
-    const std::size_t gone = next[best.place];
-    if (symbols[best.place] != best.left || gone == count || symbols[gone] != best.right) continue;
-    symbols[best.place] = best.merged;
-    symbols[gone] = kGone;
-    next[best.place] = next[gone];
-    if (next[gone] < count) {
-      before[next[gone]] = best.place;
-      consider(best.place);
+    const auto [first, middle, end] = best.at;
+    if (next[first] != middle || next[middle] != end) continue;
+    done(best.at, best.merge);
+    next[first] = end;
+    next[middle] = 0;
+    if (end < count) {
+      before[end] = first;
+      consider(first);
     }
-    if (best.place > 0) consider(before[best.place]);
+    if (first > 0) consider(before[first]);
   }
-  std::erase(symbols, kGone);
+  std::vector<std::size_t> starts;
+  for (std::size_t i = 0; i < count; i = next[i]) starts.push_back(i);
+  return starts;
+}
+
+bool PairMerger::add(std::int32_t left, std::int32_t right, std::int32_t merged) {
+  const auto rank = static_cast<double>(merges_.size());
+  return merges_.emplace(key_of(left, right), Merge{rank, merged}).second;
+}
+
+void PairMerger::merge(std::vector<std::int32_t>& symbols) const {
+  const auto look = [&](const Neighbours& at) -> std::optional<Merge> {
+    const auto found = merges_.find(key_of(symbols[at.first], symbols[at.middle]));
+    return found == merges_.end() ? std::nullopt : std::optional(found->second);
+  };
+  const auto starts = merge_neighbours(
+      symbols.size(), look,
+      [&](const Neighbours& at, const Merge& merge) { symbols[at.first] = merge.merged; });
+  for (std::size_t i = 0; i < starts.size(); ++i) symbols[i] = symbols[starts[i]];
+  symbols.resize(starts.size());
 }
 
 }  // namespace poslens

@@ -1,8 +1,8 @@
 #include "tokenizer/byte_alphabet.h"
 
-#include <utf8proc.h>
-
 #include <array>
+
+#include "tokenizer/characters.h"
 
 namespace poslens {
 namespace {
@@ -22,20 +22,31 @@ constexpr std::array<int, kCharacters> make_table() {
 }
 constexpr std::array<int, kCharacters> kByteOf = make_table();
 
+std::array<std::string, 256> make_texts() {
+  std::array<std::string, 256> texts;
+  for (int code = 0; code < kCharacters; ++code) {
+    const int byte = kByteOf[static_cast<std::size_t>(code)];
+    if (byte >= 0) append_character(texts[static_cast<std::size_t>(byte)], code);
+  }
+  return texts;
+}
+
 }  // namespace
 
+void append_byte_characters(std::string_view bytes, std::string& text) {
+  static const std::array<std::string, 256> kTextOf = make_texts();
+  for (const char byte : bytes) text += kTextOf[static_cast<unsigned char>(byte)];
+}
+
 std::optional<std::string> bytes_of_token(std::string_view token) {
-  const auto* at = reinterpret_cast<const utf8proc_uint8_t*>(token.data());
   std::string bytes;
   for (std::size_t offset = 0; offset < token.size();) {
-    utf8proc_int32_t character = 0;
-    const auto length = utf8proc_iterate(
-        at + offset, static_cast<utf8proc_ssize_t>(token.size() - offset), &character);
-    if (length <= 0 || character >= kCharacters) return std::nullopt;
-    const int byte = kByteOf[static_cast<std::size_t>(character)];
+    const Character character = character_at(token, offset);
+    if (character.bytes == 0 || character.code >= kCharacters) return std::nullopt;
+    const int byte = kByteOf[static_cast<std::size_t>(character.code)];
     if (byte < 0) return std::nullopt;
     bytes += static_cast<char>(byte);
-    offset += static_cast<std::size_t>(length);
+    offset += character.bytes;
   }
   return bytes;
 }

@@ -13,4 +13,7 @@ namespace poslens {
 // no UTF-8.
 std::optional<std::string> bytes_of_token(std::string_view token);
 
+// Appends the characters that stand for the bytes.
+void append_byte_characters(std::string_view bytes, std::string& text);
+
 }  // namespace poslens

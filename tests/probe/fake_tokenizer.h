@@ -17,9 +17,9 @@ class FakeTokenizer : public Tokenizer {
   static constexpr std::int32_t kBos = 1299;
 
   explicit FakeTokenizer(bool adds_bos = false, std::optional<std::int32_t> bos = kBos)
-      : adds_bos_(adds_bos), bos_(bos) {}
+      : rule_{.bos = bos, .eos = {}, .adds_bos = adds_bos, .source = "a test"} {}
 
-  std::vector<std::int32_t> encode(std::string_view text) const override {
+  std::vector<std::int32_t> encode(std::string_view text, SpecialTokens) const override {
     bytes_seen += text.size();
     std::vector<std::int32_t> ids;
     bool in_word = false;
@@ -40,15 +40,14 @@ class FakeTokenizer : public Tokenizer {
   }
   std::string decode(const std::vector<std::int32_t>&) const override { return {}; }
   std::int64_t vocabulary_size() const override { return kVocabulary; }
+  std::string kind() const override { return "fake"; }
   std::string pre_tokenizer() const override { return "fake"; }
-  bool adds_bos() const override { return adds_bos_; }
-  std::optional<std::int32_t> bos() const override { return bos_; }
+  const BosRule& bos_rule() const override { return rule_; }
 
   mutable std::size_t bytes_seen = 0;
 
  private:
-  bool adds_bos_;
-  std::optional<std::int32_t> bos_;
+  BosRule rule_;
 };
 
 }  // namespace poslens

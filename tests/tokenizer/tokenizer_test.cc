@@ -6,11 +6,14 @@
 #include <chrono>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "poslens/error.h"
 #include "support/gguf_writer.h"
 #include "support/temporary_folder.h"
-#include "tokenizer/pre_tokenizer.h"
+#include "tokenizer/characters.h"
+#include "tokenizer/gguf_pre_tokenizer.h"
+#include "tokenizer/pipeline.h"
 
 namespace poslens {
 namespace {
@@ -60,11 +63,17 @@ TEST_P(Encodings, PiecesEqualHuggingFace) {
   const auto golden = read_golden();
   const std::vector<std::string> texts = golden.at("texts");
   const auto& expected = golden.at("tokenizers").at(GetParam()).at("piece_bytes");
-  const PreTokenizer splitter(*find_pre_tokenizer(GetParam()));
+  const GgufPreTokenizer& rules = *find_gguf_pre_tokenizer(GetParam());
   for (std::size_t i = 0; i < texts.size(); ++i) {
-    const std::string text = splitter.rules().composes ? compose(texts[i]) : texts[i];
+    const std::string text = rules.composes ? to_normal_form(texts[i], NormalForm::nfc) : texts[i];
+    Pieces pieces(text, true);
+    for (const std::string_view pattern : rules.patterns) {
+      if (!pattern.empty()) isolate_step(pattern)(pieces);
+    }
     std::vector<std::size_t> lengths;
-    splitter.split(text, [&](std::string_view piece) { lengths.push_back(piece.size()); });
+    for (std::size_t start = 0; const std::size_t end : pieces.ends) {
+      lengths.push_back(end - std::exchange(start, end));
+    }
     EXPECT_EQ(lengths, expected.at(i).get<std::vector<std::size_t>>())
         << "text " << i << ": " << text;
   }
@@ -187,10 +196,9 @@ TEST_F(TokenizerFile, UnknownConventionsAreRefused) {
   nameless.text("tokenizer.ggml.model", "gpt2");
   EXPECT_THAT(message(nameless), HasSubstr("'tokenizer.ggml.pre': expected one of"));
   EXPECT_THAT(message(nameless), HasSubstr("found no such key"));
-  GgufWriter sentence_piece;
-  sentence_piece.text("tokenizer.ggml.model", "llama");
-  EXPECT_THAT(message(sentence_piece),
-              HasSubstr("expected 'gpt2' (byte-level BPE), found 'llama'"));
+  GgufWriter word_piece;
+  word_piece.text("tokenizer.ggml.model", "bert");
+  EXPECT_THAT(message(word_piece), HasSubstr("or 'llama' (SentencePiece), found 'bert'"));
   EXPECT_THAT(message(GgufWriter()), HasSubstr("'tokenizer.ggml.model'"));
 }
 
