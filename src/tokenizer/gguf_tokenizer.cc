@@ -39,7 +39,7 @@ class Reader {
   }
 
   std::unique_ptr<TokenizerParts> byte_level(std::string name, const GgufPreTokenizer& rules) {
-    auto parts = start(byte_level_bytes);
+    auto parts = start(false);
     parts->kind = "byte-level BPE";
     parts->pre_tokenizer = std::move(name);
     index_normal(parts->vocabulary, {kNormal});
@@ -69,7 +69,7 @@ class Reader {
   // Llama 2, Mistral, Gemma. Control and byte tokens take no part in merges, as in SentencePiece:
   // a text that spells "<s>" is no second BOS.
   std::unique_ptr<TokenizerParts> sentence_piece() {
-    auto parts = start(sentence_piece_bytes);
+    auto parts = start(true);
     parts->kind = "SentencePiece BPE, byte fallback";
     index_normal(parts->vocabulary, {kNormal, kUnused});
     if (checkpoint_.boolean_or(key("add_space_prefix"), true)) {
@@ -79,7 +79,9 @@ class Reader {
       parts->pre_tokenizer = "▁ for spaces";
     }
     parts->normalizer.push_back(replace_step(cut_at_text(" "), "▁"));
-    parts->encoder = std::make_unique<ScoreEncoder>(parts->vocabulary, read_scores(), read_bytes());
+    std::vector<double> scores = read_scores();
+    parts->encoder =
+        std::make_unique<ScoreEncoder>(parts->vocabulary, std::move(scores), read_bytes());
     parts->bos_rule = read_bos_rule(true, 1, 2);
     return parts;
   }
@@ -94,17 +96,24 @@ class Reader {
   }
 
   // All tokens, none of them indexed; those to look for in the text.
-  std::unique_ptr<TokenizerParts> start(std::string (*bytes_of)(std::string_view)) const {
+  std::unique_ptr<TokenizerParts> start(bool sentence_piece) const {
     auto parts = std::make_unique<TokenizerParts>(Vocabulary(tokens_.size()));
-    parts->bytes_of = bytes_of;
+    parts->bytes_of = sentence_piece ? sentence_piece_bytes : byte_level_bytes;
     parts->is_added.assign(tokens_.size(), false);
     for (std::size_t i = 0; i < tokens_.size(); ++i) {
       const auto id = static_cast<std::int32_t>(i);
       parts->vocabulary.put(id, tokens_[i]);
       if (types_[i] != kUserDefined && types_[i] != kControl) continue;
       parts->is_added[i] = true;
-      if (!tokens_[i].empty()) {
-        parts->raw.add({.id = id, .text = tokens_[i], .special = types_[i] == kControl});
+      if (tokens_[i].empty()) continue;
+      AddedToken token{.id = id, .text = tokens_[i], .special = types_[i] == kControl};
+      if (sentence_piece && !token.special) {
+        // SentencePiece looks for these when spaces are written as ▁ already; llama.cpp's converter
+        // put spaces back.
+        token.text = normalize({replace_step(cut_at_text(" "), "▁")}, token.text);
+        parts->normalized.add(std::move(token));
+      } else {
+        parts->raw.add(std::move(token));
       }
     }
     return parts;

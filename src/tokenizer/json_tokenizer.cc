@@ -113,20 +113,22 @@ class Reader {
       vocabulary.put(id, token);
       vocabulary.index(id);
     }
+    // Hugging Face's tokenizers do not believe the ids of added tokens: those that the vocabulary
+    // lacks are counted from its size on. A file that says otherwise is ambiguous.
+    auto next = static_cast<std::int64_t>(tokens.json().size());
     for (const Config& added : added_) {
       const auto id = static_cast<std::int32_t>(added.integer("id"));
       const std::string text = added.text("content");
       const std::int32_t known = vocabulary.find(text);
-      if (known == id) continue;
-      if (known != kNoToken) {
-        added.fail("id", fmt::format("{}, the id of {} in the vocabulary", known, in_quotes(text)),
-                   fmt::format("{}", id));
+      const std::int64_t expected = known == kNoToken ? next : known;
+      if (id != expected || (known == kNoToken && vocabulary.has(id))) {
+        added.fail("id", fmt::format("{}, which tokenizers gives to {}", expected, in_quotes(text)),
+                   vocabulary.has(id)
+                       ? fmt::format("{}, the id of {}", id, in_quotes(vocabulary.text(id)))
+                       : fmt::format("{}", id));
       }
-      if (vocabulary.has(id)) {
-        added.fail("id", "an id of its own",
-                   fmt::format("{}, the id of {}", id, in_quotes(vocabulary.text(id))));
-      }
-      vocabulary.put(id, text);
+      next = std::max(next, std::int64_t{id} + 1);
+      if (known == kNoToken) vocabulary.put(id, text);
     }
     return vocabulary;
   }

@@ -7,13 +7,12 @@ is the tokenizer; NAME.ids.json has, for the texts of texts.json and for the ran
 with special tokens as text, with them recognised, and with the tokens around the text that the
 post-processor adds.
 
-    python tools/golden/tokenizer_json.py [FOLDER]      (needs: pip install tokenizers)
+    python tools/golden/tokenizer_json.py      (needs: pip install tokenizers)
 """
 
 import json
 import pathlib
 import random
-import sys
 import unicodedata
 
 from tokenizers import (AddedToken, Regex, Tokenizer, decoders, normalizers, pre_tokenizers,
@@ -22,8 +21,7 @@ from tokenizers.models import BPE
 
 from tokenizer_fixtures import CORPUS, LLAMA3, QWEN2, TEXTS
 
-FOLDER = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else (
-    pathlib.Path(__file__).parents[2] / "tests" / "tokenizer" / "json")
+FOLDER = pathlib.Path(__file__).parents[2] / "tests" / "tokenizer" / "json"
 
 GPT4O = "|".join([
     r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?",
