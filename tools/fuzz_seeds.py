@@ -125,10 +125,49 @@ def write_configs():
     write("config", "twice", b'{"model_type":"llama","model_type":"gpt2"}')
 
 
+def write_tokenizers():
+    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
+    byte_tokens = {f"<0x{byte:02X}>": 3 + byte for byte in range(256)}
+    sound = {
+        "added_tokens": [{"id": 3, "content": "<s>", **flags}],
+        "model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": [["a", "b"]]}}
+
+    def seed(name, **change):
+        write("tokenizer", name, json.dumps({**sound, **change}, separators=(",", ":")).encode())
+
+    def split(pattern, behavior="Isolated"):
+        return {"type": "Split", "pattern": {"Regex": pattern}, "behavior": behavior, "invert": False}
+
+    seed("plain")
+    for name, pattern in [("words", r"\w+|[^\w\s]+"), ("classes", r"[a-c[x]\d]|[^\S\n]{1,3}|\p{Han}|\x{41}"),
+                          ("groups", r"(?i:'s|(?<=a)b(?!c))|(x)*y"), ("slow", "(?:a|aa)+[bc]")]:
+        seed(name, pre_tokenizer=split(pattern))
+    for behavior in ("Removed", "MergedWithPrevious", "MergedWithNext", "Contiguous"):
+        seed(behavior.lower(), pre_tokenizer=split("[ab]", behavior))
+    steps = [{"type": "Digits", "individual_digits": True}, {"type": "Punctuation", "behavior": "Isolated"},
+             {"type": "ByteLevel", "add_prefix_space": True, "use_regex": True}]
+    seed("byte_level", pre_tokenizer={"type": "Sequence", "pretokenizers": steps}, decoder={"type": "ByteLevel"})
+    seed("metaspace", pre_tokenizer={"type": "Metaspace", "replacement": "_", "prepend_scheme": "first", "split": True})
+    seed("whitespace", pre_tokenizer={"type": "Whitespace"}, normalizer={"type": "Lowercase"})
+    forms = [{"type": "NFKC"}, {"type": "Strip", "strip_left": True, "strip_right": True},
+             {"type": "Prepend", "prepend": "_"}, {"type": "Replace", "pattern": {"String": " "}, "content": "_"}]
+    seed("normalizers", normalizer={"type": "Sequence", "normalizers": forms})
+    around = {"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "<s>"}}, {"Sequence": {"id": "A"}}],
+              "special_tokens": {"<s>": {"id": "<s>", "ids": [3], "tokens": ["<s>"]}}}
+    seed("template", post_processor=around, bos_token="<s>", add_bos_token=True)
+    seed("bytes", added_tokens=[], model={
+        "type": "BPE", "unk_token": "a", "byte_fallback": True, "fuse_unk": True, "ignore_merges": True,
+        "vocab": {**sound["model"]["vocab"], **byte_tokens}, "merges": ["a b"]})
+    seed("added", added_tokens=[{**flags, "id": 3 + i, "content": "<" + "s" * i + ">", name: value}
+                                for i, (name, value) in enumerate([("lstrip", True), ("rstrip", True), (
+                                    "single_word", True), ("normalized", True), ("special", False)])])
+
+
 def main():
     write_safetensors()
     write_gguf()
     write_configs()
+    write_tokenizers()
     for folder in sorted(CORPUS.iterdir()):
         sizes = [file.stat().st_size for file in folder.iterdir()]
         print(folder.name, len(sizes), "files,", sum(sizes), "bytes")

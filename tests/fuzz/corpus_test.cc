@@ -31,6 +31,7 @@ void run(const std::string& name, void (*entry)(std::span<const std::byte>)) {
 TEST(Corpus, Safetensors) { run("safetensors", fuzz::safetensors); }
 TEST(Corpus, Gguf) { run("gguf", fuzz::gguf); }
 TEST(Corpus, Config) { run("config", fuzz::config); }
+TEST(Corpus, Tokenizer) { run("tokenizer", fuzz::tokenizer); }
 
 }  // namespace
 }  // namespace poslens

@@ -12,5 +12,7 @@ void safetensors(std::span<const std::byte> file);
 void gguf(std::span<const std::byte> file);
 // config.json: parsed, and read by the family that it names, beside a file of weights.
 void config(std::span<const std::byte> file);
+// tokenizer.json: parsed, and a few texts encoded and decoded.
+void tokenizer(std::span<const std::byte> file);
 
 }  // namespace poslens::fuzz
