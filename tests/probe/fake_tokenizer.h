@@ -19,7 +19,8 @@ class FakeTokenizer : public Tokenizer {
   explicit FakeTokenizer(bool adds_bos = false, std::optional<std::int32_t> bos = kBos)
       : rule_{.bos = bos, .eos = {}, .adds_bos = adds_bos, .source = "a test"} {}
 
-  std::vector<std::int32_t> encode(std::string_view text, SpecialTokens) const override {
+  std::vector<std::int32_t> encode(std::string_view text,
+                                   SpecialTokens = SpecialTokens::as_text) const override {
     bytes_seen += text.size();
     std::vector<std::int32_t> ids;
     bool in_word = false;
