@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -74,5 +75,8 @@ struct NamedMap {
   ScoreMap map;
 };
 ScoreMap merge_shards(const SimulationOptions& options, const std::vector<NamedMap>& shards);
+// The same with one shard in memory at a time.
+ScoreMap merge_shards(const SimulationOptions& options, const std::vector<std::string>& names,
+                      const std::function<ScoreMap(const std::string& name)>& load);
 
 }  // namespace poslens

@@ -1,6 +1,6 @@
 #include <CLI/CLI.hpp>
-#include <filesystem>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "cli/commands.h"
@@ -12,24 +12,26 @@ namespace poslens::cli {
 namespace {
 
 struct Options {
-  std::vector<std::filesystem::path> shards;
+  std::vector<std::string> shards;
   OutputOptions output;
 };
 
+// What the run was, as this shard of it says.
+SimulationOptions options_of(const std::string& path) {
+  const ScoreMap map = load_score_map(path);
+  try {
+    if (map.source != Source::simulation) {
+      throw Error("expected a simulation, found " + to_string(map.source));
+    }
+    return simulation_options_of(map);
+  } catch (const Error& error) {
+    throw Error(path + ": " + error.what());
+  }
+}
+
 void run(const Options& options) {
   check_output(options.output.out, options.output.force);
-  std::vector<NamedMap> shards;
-  for (const auto& path : options.shards) shards.push_back({path.string(), load_score_map(path)});
-  SimulationOptions simulation;
-  try {
-    if (shards[0].map.source != Source::simulation) {
-      throw Error("expected a simulation, found " + to_string(shards[0].map.source));
-    }
-    simulation = simulation_options_of(shards[0].map);
-  } catch (const Error& error) {
-    throw Error(shards[0].name + ": " + error.what());
-  }
-  ScoreMap map = merge_shards(simulation, shards);
+  ScoreMap map = merge_shards(options_of(options.shards[0]), options.shards, load_score_map);
   map.provenance.command_line = command_line();
   save(map, options.output.out);
 }

@@ -12,13 +12,22 @@
 namespace poslens {
 
 ScoreMap merge_shards(const SimulationOptions& options, const std::vector<NamedMap>& shards) {
+  std::vector<std::string> names;
+  for (const NamedMap& shard : shards) names.push_back(shard.name);
+  auto next = shards.begin();
+  return merge_shards(options, names, [&](const std::string&) { return (next++)->map; });
+}
+
+ScoreMap merge_shards(const SimulationOptions& options, const std::vector<std::string>& names,
+                      const std::function<ScoreMap(const std::string& name)>& load) {
   const Plan plan(options);
   const BlockList list(plan);
   std::map<int, std::string> found;  // index -> name
   std::optional<Shard> like;
   Part all(plan);
   std::int64_t memory = 0;
-  for (const auto& [name, map] : shards) {
+  for (const std::string& name : names) {
+    const ScoreMap map = load(name);
     try {
       const auto text = shard_of(map);
       if (!text || map.sums.empty()) {
@@ -29,7 +38,7 @@ ScoreMap merge_shards(const SimulationOptions& options, const std::vector<NamedM
       if (!like) like = shard;
       if (shard.count != like->count) {
         throw Error(fmt::format("expected one of {} shards, as {} is, found shard {}", like->count,
-                                shards.front().name, shard.text()));
+                                names.front(), shard.text()));
       }
       const auto [twin, is_new] = found.emplace(shard.index, name);
       if (!is_new) {

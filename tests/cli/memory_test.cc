@@ -30,16 +30,16 @@ TEST_F(Memory, ASimulationTakesWhatIsEstimated) {
   if (test::kSanitized) GTEST_SKIP() << "sanitizers take memory of their own";
   const std::int64_t program = program_bytes();
   for (const char* options :
-       {"--n 1000 --dim 32 --layers 3 --samples 20 --variance",
-        "--n 600 --dim 16 --layers 2 --samples 40 --groups 4 --probs --hidden-geometry --norm "
+       {"--n 800 --dim 16 --layers 3 --samples 20 --variance",
+        "--n 500 --dim 8 --layers 2 --samples 40 --groups 4 --probs --hidden-geometry --norm "
         "layernorm --score-scale inv-dim",
-        "--n 300 --dim 1024 --layers 1 --samples 40 --rope 1e4 --mask full"}) {
+        "--n 200 --dim 1024 --layers 1 --samples 40 --rope 1e4 --mask full"}) {
     const ScoreMap map = result(std::string("simulate --checkpoint 0 ") + options);
     const Plan plan(cli::simulation_options_of(map));
     RunCheckpoint checkpoint;
     checkpoint.file = path("map.npz.partial");
     const std::int64_t estimate = run_bytes(plan, checkpoint, 2);
-    EXPECT_GT(estimate, 50 << 20) << "too little to tell";
+    EXPECT_GT(estimate, 30 << 20) << "too little to tell";
     const std::int64_t taken = map.provenance.peak_memory_bytes - program;
     EXPECT_LT(static_cast<double>(taken), 1.02 * static_cast<double>(estimate) + 8e6) << options;
     // A busy machine may not have started the second thread when the first one is done.
@@ -47,11 +47,33 @@ TEST_F(Memory, ASimulationTakesWhatIsEstimated) {
   }
 }
 
+// One shard at a time, however many there are.
+TEST_F(Memory, MergingTakesNoMoreForMoreShards) {
+  if (test::kSanitized) GTEST_SKIP() << "sanitizers take memory of their own";
+  std::int64_t taken[2] = {};
+  for (const int count : {2, 5}) {
+    std::string line = "merge";
+    for (int index = 1; index <= count; ++index) {
+      const std::string shard = path(std::to_string(index)).string();
+      const Outcome outcome = run_program(
+          words("simulate --n 500 --dim 8 --layers 1 --samples 400 --force --shard " +
+                std::to_string(index) + "/" + std::to_string(count) + " --out " + shard));
+      ASSERT_EQ(outcome.code, 0) << outcome.err;
+      line += " " + shard;
+    }
+    const std::string out = path("merged.npz").string();
+    const Outcome outcome = run_program(words(line + " --force --out " + out));
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    taken[count == 2 ? 0 : 1] = outcome.peak_memory_bytes;
+  }
+  EXPECT_LT(static_cast<double>(taken[1]), 1.1 * static_cast<double>(taken[0]));
+}
+
 // The mean field: four matrices of doubles, and the map.
 TEST_F(Memory, TheoryTakesFourMatricesAndItsMap) {
   if (test::kSanitized) GTEST_SKIP() << "sanitizers take memory of their own";
-  const std::int64_t estimate = std::int64_t{1000} * 1000 * (4 * 8 + 8 + 6 * 4);
-  const ScoreMap map = result("theory --n 1000 --layers 6");
+  const std::int64_t estimate = std::int64_t{800} * 800 * (4 * 8 + 8 + 3 * 4);
+  const ScoreMap map = result("theory --n 800 --layers 3");
   const std::int64_t taken = map.provenance.peak_memory_bytes - program_bytes();
   EXPECT_LT(static_cast<double>(taken), 1.02 * static_cast<double>(estimate) + 8e6);
 }

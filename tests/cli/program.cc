@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <spawn.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -42,11 +43,12 @@ Outcome run_program(const std::vector<std::string>& arguments) {
   const int failed = posix_spawn(&child, program.c_str(), &actions, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   int status = 0;
-  if (failed != 0 || waitpid(child, &status, 0) != child) {
+  rusage usage{};
+  if (failed != 0 || wait4(child, &status, 0, &usage) != child) {
     throw std::runtime_error(program + " cannot be started");
   }
   const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  return {code, content(out), content(err)};
+  return {code, content(out), content(err), std::int64_t{usage.ru_maxrss} * 1024};
 }
 
 std::vector<std::string> words(const std::string& line) {

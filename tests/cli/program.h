@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@ struct Outcome {
   int code = 0;  // 128 + signal, when it was killed
   std::string out;
   std::string err;
+  std::int64_t peak_memory_bytes = 0;
 };
 
 // `poslens ARGUMENTS…`; stderr is no terminal.
