@@ -8,9 +8,13 @@
 
 namespace poslens {
 
-// Shows "label  42 %  3.1 k tokens/s  12 s left" on one line, from two seconds after its start and
-// at most five times a second, when stderr is a terminal and quiet was not asked for. Safe to call
-// from several threads. The line is cleared when the object goes.
+// "label  42 %  3.1 k tokens/s  12 s left", once `done` of `total` units took that many seconds.
+std::string progress_line(const std::string& label, double done, double total,
+                          const std::string& units, double seconds);
+
+// Shows that line from two seconds after its start and at most five times a second, when stderr is a
+// terminal and quiet was not asked for. Safe to call from several threads. The line is cleared when
+// the object goes.
 class Progress {
  public:
   // total: how much work there is, in units (a plural noun).

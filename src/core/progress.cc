@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstdio>
 #include <utility>
 
@@ -23,7 +24,23 @@ std::string with_prefix(double value) {
   return fmt::format("{:.0f} ", value);
 }
 
+// "12 s", "3 min", "2 h 5 min"
+std::string duration(double seconds) {
+  if (seconds < 120) return fmt::format("{:.0f} s", seconds);
+  const auto minutes = std::llround(seconds / 60);
+  if (minutes < 120) return fmt::format("{} min", minutes);
+  return fmt::format("{} h {} min", minutes / 60, minutes % 60);
+}
+
 }  // namespace
+
+std::string progress_line(const std::string& label, double done, double total,
+                          const std::string& units, double seconds) {
+  const double share = total > 0 ? std::clamp(done / total, 0.0, 1.0) : 0.0;
+  const double left = share > 0 ? seconds * (1 - share) / share : 0.0;
+  return fmt::format("{}  {:.0f} %  {}{}/s  {} left", label, 100 * share,
+                     with_prefix(done / seconds), units, duration(left));
+}
 
 Progress::Progress(std::string label, double total, std::string units)
     : label_(std::move(label)), total_(total), units_(std::move(units)) {}
@@ -44,11 +61,8 @@ void Progress::advance(double amount) {
 }
 
 void Progress::show(Clock::time_point now) {
-  const double elapsed = seconds(now - start_);
-  const double share = total_ > 0 ? std::clamp(done_ / total_, 0.0, 1.0) : 0.0;
-  const double left = share > 0 ? elapsed * (1 - share) / share : 0.0;
-  fmt::print(stderr, "\r\x1b[K{}  {:.0f} %  {}{}/s  {:.0f} s left", label_, 100 * share,
-             with_prefix(done_ / elapsed), units_, left);
+  fmt::print(stderr, "\r\x1b[K{}",
+             progress_line(label_, done_, total_, units_, seconds(now - start_)));
   std::fflush(stderr);
   shown_ = true;
 }
