@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +13,7 @@
 #include "poslens/corpus.h"
 #include "poslens/decoder.h"
 #include "poslens/intervention.h"
+#include "poslens/run_parts.h"
 #include "poslens/tokenizer.h"
 
 namespace poslens {
@@ -36,10 +39,19 @@ struct ProbeOptions {
   std::vector<Intervention> interventions;
   bool shuffle = false;  // the tokens within each sequence
   std::uint64_t seed = 0;
+  std::optional<Shard> shard{};  // run this part of the sequences alone
 };
 
 // Fills everything but command_line of the map's provenance. Throws Error when the interventions
-// ask for another BOS than the corpus was read with.
-ScoreMap probe(const LoadedModel& model, const Corpus& corpus, const ProbeOptions& options);
+// ask for another BOS than the corpus was read with, and when the checkpoint's file is of another
+// run (naming the file and the field). The same bits for the same thread count, interrupted or not.
+ScoreMap probe(const LoadedModel& model, const Corpus& corpus, const ProbeOptions& options,
+               const RunCheckpoint& checkpoint = {});
+
+// Joins all shards of a run into what one run gives, within 1e-6 of the largest score; one shard is
+// in memory at a time. Throws Error naming the shard that is none or of another run, and those that
+// are missing or double.
+ScoreMap merge_probes(const std::vector<std::string>& names,
+                      const std::function<ScoreMap(const std::string& name)>& load);
 
 }  // namespace poslens

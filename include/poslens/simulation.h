@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "poslens/parameter_free.h"
+#include "poslens/run_parts.h"
 #include "poslens/score_map.h"
 
 namespace poslens {
@@ -17,15 +18,6 @@ enum class Engine {
   automatic,   // triangular where it applies, else dense
   triangular,  // no rotary encoding, no key after its query: cost does not grow with dim
   dense,       // everything
-};
-
-// A part of a run that is done by itself: its blocks of samples are shared out evenly.
-struct Shard {
-  int index = 1;  // 1 .. count
-  int count = 1;
-  // i/N. Throws UsageError naming the text.
-  static Shard parse(const std::string& text);
-  std::string text() const;
 };
 
 struct SimulationOptions {
@@ -55,16 +47,9 @@ Engine parse_engine(const std::string& text);
 // Means over samples (source simulation, stage scaled). The same bits for any thread count.
 ScoreMap simulate(const SimulationOptions& options);
 
-// What a run that may be interrupted leaves behind: an artefact of the samples so far, with their
-// exact sums, written now and then. Removing it in the end is the caller's.
-struct RunCheckpoint {
-  std::filesystem::path file;  // none when empty
-  double interval = 5;         // seconds between two of them, at least
-  bool resume = false;         // go on from the file, where it exists
-};
-
-// The same bits again, interrupted or not. Throws Error naming the file and the option when it is
-// of another run.
+// The same bits again, interrupted or not. What an interrupted run leaves is an artefact of the
+// samples so far, with their exact sums. Throws Error naming the file and the option when it is of
+// another run.
 ScoreMap simulate(const SimulationOptions& options, const RunCheckpoint& checkpoint);
 
 // Joins all shards of a run into what one run gives, bit for bit. options: those of the run,

@@ -7,7 +7,7 @@
 #include "cli/commands.h"
 #include "cli/model_options.h"
 #include "cli/options.h"
-#include "poslens/atomic_file.h"
+#include "cli/part_options.h"
 #include "poslens/error.h"
 #include "poslens/hub_cache.h"
 #include "poslens/probe.h"
@@ -18,24 +18,32 @@ namespace {
 struct Options {
   ModelOptions model;
   ProbeOptions probe;  // its decoder options are those of `model`
+  RunCheckpoint checkpoint;
+  const CLI::Option* seed = nullptr;
   OutputOptions output;
 };
 
 void run(Options& options) {
   ModelOptions& model_options = options.model;
   model_options.validate();
-  check_output(options.output.out, options.output.force);
+  if (options.seed->count() > 0 && !options.probe.shuffle) {
+    throw UsageError(fmt::format("--seed {}: expected --shuffle within too", model_options.seed));
+  }
+  prepare_checkpoint(options.checkpoint, options.output);
   const LoadedModel model = load_model(find_model(model_options.model));
   model_options.decoder.validate(poslens::apply(model.spec, options.probe.interventions));
   const Corpus corpus = read_corpus(model, model_options.corpus, options.probe.interventions);
 
   options.probe.decoder = model_options.decoder;
   options.probe.seed = model_options.seed;
-  ScoreMap map = probe(model, corpus, options.probe);
+  ScoreMap map = probe(model, corpus, options.probe, options.checkpoint);
   map.provenance.command_line = command_line();
   save(map, options.output.out);
+  remove_checkpoint(options.checkpoint);
 
-  const auto tokens = static_cast<double>(corpus.batch.ids.size());
+  const Shard shard = options.probe.shard.value_or(Shard());
+  const std::int64_t sequences = shard.of(corpus.batch.sequences()).size();
+  const auto tokens = static_cast<double>(sequences * corpus.batch.length);
   std::cout << fmt::format("{}: {} layers over {:.0f} tokens in {:.1f} s ({:.0f} tokens/s)\n",
                            options.output.out.string(), map.layers.size(), tokens,
                            map.provenance.seconds, tokens / map.provenance.seconds);
@@ -52,6 +60,7 @@ void add_probe(CLI::App& app) {
       "rope=none --out no-rope.npz");
   DecoderOptions& decoder = options->model.decoder;
   add_model_options(*command, options->model);
+  options->seed = command->get_option("--seed");
   command->add_flag("--per-head", decoder.per_head, "Keep the map of every head");
   command->add_flag("--probs", decoder.probs, "Keep mean attention probabilities");
   command->add_flag("--variance", decoder.variance, "Keep the variance over sequences");
@@ -78,6 +87,7 @@ void add_probe(CLI::App& app) {
           },
           "within: put the tokens of each sequence in random order")
       ->type_name("within");
+  add_part_options(*command, options->probe.shard, options->checkpoint);
   add_output_options(*command, options->output);
   add_common_options(*command);
   command->callback([options] { run(*options); });

@@ -104,7 +104,7 @@ class BlockPass {
       if (job_.values != nullptr) weigh_values(s, kv);
     }
     ++done_;
-    if (varies) add_to_variance(job_.first_sequence + done_);
+    if (varies) add_to_variance(job_.earlier + done_);
   }
 
   void make_scores(std::int64_t s, std::int64_t kv) {

@@ -44,7 +44,8 @@ struct AttentionJob {
   AttentionShape shape;
   Mask mask;
   std::int64_t sequences = 0;       // in the chunk
-  std::int64_t first_sequence = 0;  // the chunk's first among all of the run
+  std::int64_t first_sequence = 0;  // number of the chunk's first, for its group
+  std::int64_t earlier = 0;         // sequences of the run before the chunk
   const T* queries = nullptr;       // scaled: their products with keys are the scores
   float softcap = 0;                // c: they become c tanh(score / c); 0: none
   MatrixView<const float> bias;     // [query heads, keys], added after that; empty: none

@@ -53,17 +53,27 @@ class Runner {
         attention_scratch_(size_of(threads)),
         loss_scratch_(size_of(threads)) {}
 
-  void run() {
-    Progress progress("running the model", static_cast<double>(batch_.ids.size()), "tokens");
+  // From the sequence state.done of the part on.
+  void run(RunState& state, const RunHooks& hooks) {
+    const WorkRange& part = plan_.sequences;
+    Progress progress("running the model",
+                      static_cast<double>((part.size() - state.done) * batch_.length), "tokens");
     const int layers = plan_.last_layer() + 1;
-    for (first_ = 0; first_ < batch_.sequences(); first_ += sequences_) {
-      sequences_ = std::min(plan_.chunk_sequences, batch_.sequences() - first_);
+    const int steps = layers + (plan_.loss ? 1 : 0);
+    for (first_ = part.first + state.done; first_ < part.last; first_ += sequences_) {
+      sequences_ = std::min(plan_.chunk_sequences, part.last - first_);
+      const double step = static_cast<double>(tokens()) / steps;
       embed();
       for (int layer = 0; layer < layers; ++layer) {
         run_layer(layer);
-        progress.advance(static_cast<double>(tokens()) / layers);
+        progress.advance(step);
       }
-      if (plan_.loss) run_head();
+      if (plan_.loss) {
+        run_head();
+        progress.advance(step);
+      }
+      state.done += sequences_;
+      if (hooks.save && state.done < part.size()) hooks.save(state);
     }
   }
 
@@ -120,6 +130,7 @@ class Runner {
     job.mask = layer.attention.mask;
     job.sequences = sequences_;
     job.first_sequence = first_;
+    job.earlier = first_ - plan_.sequences.first;
     job.queries = queries_.data();
     job.softcap = static_cast<float>(layer.attention.softcap);
     job.bias = bias_.view();
@@ -373,20 +384,25 @@ class Runner {
 }  // namespace
 
 ScoreMap run_decoder(const Checkpoint& checkpoint, const ModelSpec& spec, const TokenBatch& batch,
-                     const DecoderOptions& options) {
+                     const DecoderOptions& options, const RunHooks& hooks) {
   const int threads = thread_count();
   const RunPlan plan = plan_run(spec, batch, options, threads);
-  ScoreSums sums(spec, options, plan.layers, batch.length, batch.sequences());
+  const std::int64_t sequences = plan.sequences.size();
+  ScoreSums sums(spec, options, plan.layers, batch.length, plan.sequences);
   std::vector<double> loss(plan.loss ? size_of(batch.length - 1) : 0);
+  RunState state;
+  sums.add_to(state);
+  if (plan.loss) state.arrays.push_back({"loss", std::span(loss)});
+  if (hooks.start) hooks.start(state);
   if (options.compute_type == ComputeType::f32) {
-    Runner<float>(checkpoint, spec, batch, plan, threads, sums, loss).run();
+    Runner<float>(checkpoint, spec, batch, plan, threads, sums, loss).run(state, hooks);
   } else {
-    Runner<simd::BFloat16>(checkpoint, spec, batch, plan, threads, sums, loss).run();
+    Runner<simd::BFloat16>(checkpoint, spec, batch, plan, threads, sums, loss).run(state, hooks);
   }
   ScoreMap map = sums.finish();
-  for (double& value : loss) value /= static_cast<double>(batch.sequences());
+  for (double& value : loss) value /= static_cast<double>(sequences);
   map.loss = std::move(loss);
-  map.provenance.averaging = fmt::format("mean over {} sequences and all heads", batch.sequences());
+  map.provenance.averaging = fmt::format("mean over {} sequences and all heads", sequences);
   return map;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <stdexcept>
 
 #include "model/layer_weights.h"
 #include "model/score_sums.h"
@@ -79,6 +80,11 @@ RunPlan plan_run(const ModelSpec& spec, const TokenBatch& batch, const DecoderOp
     throw UsageError("--variance: expected at least 2 sequences, found 1");
   }
   RunPlan plan;
+  plan.sequences = options.part.value_or(WorkRange{0, batch.sequences()});
+  if (plan.sequences.first < 0 || plan.sequences.size() < 1 ||
+      plan.sequences.last > batch.sequences()) {
+    throw std::logic_error("a part that is not of the batch");
+  }
   plan.layers = options.layers;
   if (plan.layers.empty()) {
     plan.layers.resize(spec.layers.size());
@@ -87,7 +93,7 @@ RunPlan plan_run(const ModelSpec& spec, const TokenBatch& batch, const DecoderOp
   plan.loss = options.loss && batch.length > 1 && plan.last_layer() + 1 == std::ssize(spec.layers);
 
   // Enough rows to keep the product kernels busy, few enough for all threads to have some.
-  const std::int64_t tokens = std::ssize(batch.ids);
+  const std::int64_t tokens = plan.sequences.size() * batch.length;
   plan.block_tokens = std::clamp<std::int64_t>(round_up(tokens / (4 * threads), 16), 16, 256);
 
   const std::int64_t element = options.compute_type == ComputeType::f32 ? kFloat : 2;
@@ -119,7 +125,7 @@ RunPlan plan_run(const ModelSpec& spec, const TokenBatch& batch, const DecoderOp
   constexpr std::int64_t kChunkTokens = 8192;
   const std::int64_t fitting = (options.memory_bytes - fixed) / per_sequence;
   const std::int64_t useful = std::max<std::int64_t>(1, kChunkTokens / batch.length);
-  plan.chunk_sequences = std::min({fitting, useful, batch.sequences()});
+  plan.chunk_sequences = std::min({fitting, useful, plan.sequences.size()});
   return plan;
 }
 

@@ -11,6 +11,7 @@ namespace poslens {
 
 struct RunPlan {
   std::vector<int> layers;           // whose scores are kept
+  WorkRange sequences;               // of the batch, that run
   bool loss = false;                 // run through the head
   std::int64_t chunk_sequences = 0;  // that go through a layer together
   std::int64_t block_tokens = 0;     // that a worker takes through a layer's products together

@@ -29,7 +29,7 @@ Stage stage_of(const ModelSpec& spec, const std::vector<int>& layers) {
 }  // namespace
 
 ScoreSums::ScoreSums(const ModelSpec& spec, const DecoderOptions& options, std::vector<int> layers,
-                     std::int64_t length, std::int64_t sequences)
+                     std::int64_t length, const WorkRange& sequences)
     : spec_(spec), sequences_(sequences), groups_(options.groups) {
   map_.source = Source::model;
   map_.stage = stage_of(spec, layers);
@@ -78,7 +78,19 @@ LayerSums ScoreSums::of(int layer) {
 }
 
 std::int64_t ScoreSums::group_sequences(std::int64_t group) const {
-  return (sequences_ - group + groups_ - 1) / groups_;
+  // Numbers below n that are of the group.
+  const auto below = [&](std::int64_t n) { return (n - group + groups_ - 1) / groups_; };
+  return below(sequences_.last) - below(sequences_.first);
+}
+
+void ScoreSums::add_to(RunState& state) {
+  for (const auto& [name, values] :
+       {std::pair("scores", groups_ > 1 ? nullptr : &map_.scores),
+        std::pair("scores_groups", &map_.scores_groups),
+        std::pair("scores_heads", &map_.scores_heads), std::pair("probs", &map_.probs),
+        std::pair("squares", &map_.variance), std::pair("running_mean", &running_mean_)}) {
+    if (values != nullptr && !values->empty()) state.arrays.push_back({name, std::span(*values)});
+  }
 }
 
 void ScoreSums::finish_layer(std::size_t place) {
@@ -86,7 +98,7 @@ void ScoreSums::finish_layer(std::size_t place) {
   const int layer = map_.layers[place];
   const AttentionSpec& attention = attention_of(spec_, layer);
   const double heads = attention.query_heads;
-  const double all = static_cast<double>(sequences_);
+  const double all = static_cast<double>(sequences_.size());
   const LayerSums sums = of(layer);
   float* scores = map_.scores.data() + place * square;
   for (std::int64_t i = 0; i < map_.n; ++i) {
@@ -120,7 +132,7 @@ ScoreMap ScoreSums::finish() {
     for (std::int64_t i = 0; i < map_.n; ++i) {
       const KeyRange visible = mask.keys(i, map_.n);
       std::fill(map_.count.begin() + i * map_.n + visible.first,
-                map_.count.begin() + i * map_.n + visible.last, sequences_);
+                map_.count.begin() + i * map_.n + visible.last, sequences_.size());
     }
   }
   return std::move(map_);

@@ -20,12 +20,16 @@ struct LayerSums {
 
 class ScoreSums {
  public:
-  // layers: whose scores are kept. The options' head counts must agree (see finish).
+  // layers: whose scores are kept. The options' head counts must agree (see finish). sequences:
+  // the numbers of those that run.
   ScoreSums(const ModelSpec& spec, const DecoderOptions& options, std::vector<int> layers,
-            std::int64_t length, std::int64_t sequences);
+            std::int64_t length, const WorkRange& sequences);
 
   // Nothing is kept of a layer that was not asked for.
   LayerSums of(int layer);
+
+  // Adds all that is kept to what an interrupted run goes on from.
+  void add_to(RunState& state);
 
   // Divides the sums, hides what the masks hide, and hands the map over.
   ScoreMap finish();
@@ -39,7 +43,7 @@ class ScoreSums {
   std::int64_t group_sequences(std::int64_t group) const;
 
   const ModelSpec& spec_;
-  std::int64_t sequences_;
+  WorkRange sequences_;
   std::int64_t groups_;
   ScoreMap map_;
   std::vector<float> running_mean_;  // [layers, n, n]

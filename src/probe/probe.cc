@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <chrono>
+#include <numeric>
 #include <utility>
 
 #include "poslens/error.h"
@@ -14,17 +14,26 @@
 namespace poslens {
 namespace {
 
-std::string averaging(const Corpus& corpus, const ModelSpec& spec, const ProbeOptions& options) {
-  std::string words = fmt::format("mean over {} sequences and {} heads", corpus.batch.sequences(),
-                                  spec.layers.front().attention.query_heads);
+// merge.cc undoes "3 of" in "3 of 10 sequences".
+std::string averaging(const Corpus& corpus, const ModelSpec& spec, const ProbeOptions& options,
+                      const WorkRange& part) {
+  std::string words = "mean over ";
+  if (options.shard) words += fmt::format("{} of ", part.size());
+  words += fmt::format("{} sequences and {} heads", corpus.batch.sequences(),
+                       spec.layers.front().attention.query_heads);
   if (options.shuffle) words += ", the tokens of each sequence in random order";
   return words;
 }
 
 std::vector<std::pair<std::string, std::string>> option_list(const Corpus& corpus,
-                                                             const ProbeOptions& options,
-                                                             const std::vector<int>& layers) {
+                                                             const ModelSpec& spec,
+                                                             const ProbeOptions& options) {
   const DecoderOptions& decoder = options.decoder;
+  std::vector<int> layers = decoder.layers;
+  if (layers.empty()) {
+    layers.resize(spec.layers.size());
+    std::iota(layers.begin(), layers.end(), 0);
+  }
   std::vector<std::pair<std::string, std::string>> list = {
       {"length", std::to_string(corpus.batch.length)},
       {"sequences", std::to_string(corpus.batch.sequences())},
@@ -34,8 +43,46 @@ std::vector<std::pair<std::string, std::string>> option_list(const Corpus& corpu
       {"groups", std::to_string(decoder.groups)},
       {"memory", std::to_string(decoder.memory_bytes)},
       {"threads", std::to_string(thread_count())}};
+  for (const auto& [name, on] :
+       {std::pair("per-head", decoder.per_head), std::pair("probs", decoder.probs),
+        std::pair("variance", decoder.variance)}) {
+    if (on) list.emplace_back(name, "on");
+  }
   if (options.shuffle) list.emplace_back("shuffle", "within");
+  if (options.shard) list.emplace_back("shard", options.shard->text());
   return list;
+}
+
+// All but the seconds, the memory and the command line.
+Provenance provenance_of(const LoadedModel& model, const ModelSpec& spec, const Corpus& corpus,
+                         const ProbeOptions& options, const WorkRange& part) {
+  Provenance provenance;
+  provenance.averaging = averaging(corpus, spec, options, part);
+  provenance.options = option_list(corpus, spec, options);
+  provenance.model = spec.name;
+  provenance.model_fingerprint = model.checkpoint->fingerprint();
+  provenance.bos_policy = corpus.bos_policy;
+  for (const Intervention& intervention : options.interventions) {
+    provenance.interventions.push_back(intervention.text);
+  }
+  provenance.text = corpus.source;
+  provenance.text_fingerprint = corpus.fingerprint;
+  provenance.documents_used = corpus.documents_used;
+  provenance.documents_skipped = corpus.documents_skipped;
+  provenance.seed = options.seed;
+  provenance.program = std::string("poslens ") + kVersion;
+  return provenance;
+}
+
+WorkRange part_of(const Corpus& corpus, const ProbeOptions& options) {
+  const std::int64_t sequences = corpus.batch.sequences();
+  const Shard shard = options.shard.value_or(Shard());
+  if (shard.count > sequences) {
+    throw UsageError(
+        fmt::format("--shard {}: expected at most as many shards as there are sequences, {}",
+                    shard.text(), sequences));
+  }
+  return shard.of(sequences);
 }
 
 }  // namespace
@@ -61,36 +108,43 @@ Corpus read_corpus(const LoadedModel& model, CorpusOptions options,
   return read_corpus(options, model.tokenizer.get(), model.spec.vocabulary);
 }
 
-ScoreMap probe(const LoadedModel& model, const Corpus& corpus, const ProbeOptions& options) {
-  const auto start = std::chrono::steady_clock::now();
+ScoreMap probe(const LoadedModel& model, const Corpus& corpus, const ProbeOptions& options,
+               const RunCheckpoint& checkpoint) {
   const ModelSpec spec = apply(model.spec, options.interventions);
   if (spec.bos != BosPolicy::file && spec.bos != corpus.bos) {
     throw Error(corpus.source + ": was read with another BOS policy than the intervention's");
   }
-  ScoreMap map =
-      options.shuffle
-          ? run_decoder(*model.checkpoint, spec,
-                        shuffle_within(corpus.batch, options.seed, corpus.starts_with_bos),
-                        options.decoder)
-          : run_decoder(*model.checkpoint, spec, corpus.batch, options.decoder);
-  Provenance& provenance = map.provenance;
-  provenance.averaging = averaging(corpus, spec, options);
-  provenance.options = option_list(corpus, options, map.layers);
-  provenance.model = spec.name;
-  provenance.model_fingerprint = model.checkpoint->fingerprint();
-  provenance.bos_policy = corpus.bos_policy;
-  for (const Intervention& intervention : options.interventions) {
-    provenance.interventions.push_back(intervention.text);
+  DecoderOptions decoder = options.decoder;
+  decoder.part = part_of(corpus, options);
+  Provenance provenance = provenance_of(model, spec, corpus, options, *decoder.part);
+  CheckpointClock clock(checkpoint.interval);
+  double seconds_before = 0;
+  RunHooks hooks;
+  if (checkpoint.resume && std::filesystem::exists(checkpoint.file)) {
+    hooks.start = [&](RunState& state) {
+      seconds_before = load_state(provenance, state, checkpoint.file);
+      if (state.done < 0 || state.done >= decoder.part->size()) {
+        throw Error(fmt::format("{}: done: expected less than {} sequences, found {}",
+                                checkpoint.file.string(), decoder.part->size(), state.done));
+      }
+    };
   }
-  provenance.text = corpus.source;
-  provenance.text_fingerprint = corpus.fingerprint;
-  provenance.documents_used = corpus.documents_used;
-  provenance.documents_skipped = corpus.documents_skipped;
-  provenance.seed = options.seed;
-  provenance.program = std::string("poslens ") + kVersion;
-  provenance.seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  provenance.peak_memory_bytes = peak_memory_bytes();
+  if (!checkpoint.file.empty()) {
+    hooks.save = [&](const RunState& state) {
+      clock.tick([&] {
+        provenance.seconds = seconds_before + clock.seconds();
+        save_state(provenance, state, checkpoint.file);
+      });
+    };
+  }
+  const TokenBatch shuffled =
+      options.shuffle ? shuffle_within(corpus.batch, options.seed, corpus.starts_with_bos)
+                      : TokenBatch();
+  ScoreMap map = run_decoder(*model.checkpoint, spec, options.shuffle ? shuffled : corpus.batch,
+                             decoder, hooks);
+  map.provenance = std::move(provenance);
+  map.provenance.seconds = seconds_before + clock.seconds();
+  map.provenance.peak_memory_bytes = peak_memory_bytes();
   return map;
 }
 

@@ -22,13 +22,6 @@ BlockSamples BlockList::at(std::int64_t block) const {
   return {first, groups_, std::min(left, block_samples_)};
 }
 
-BlockRange BlockList::shard(const Shard& shard) const {
-  const auto start = [&](std::int64_t index) {  // of size_ * index / count, which could overflow
-    return size_ / shard.count * index + size_ % shard.count * index / shard.count;
-  };
-  return {start(shard.index - 1), start(shard.index)};
-}
-
 void BlockSet::add(const BlockRange& range) {
   auto next = ranges_.lower_bound(range.first);
   const bool overlaps = (next != ranges_.end() && next->first < range.last) ||

@@ -5,15 +5,12 @@
 #include <map>
 #include <vector>
 
+#include "poslens/run_parts.h"
 #include "simulation/block.h"
 
 namespace poslens {
 
-// Blocks first..last-1.
-struct BlockRange {
-  std::int64_t first = 0;
-  std::int64_t last = 0;
-};
+using BlockRange = WorkRange;
 
 // Blocks of a run: fixed by its options, so that every thread, shard and later run means the same
 // samples by the same number. Each block lies in one group.
@@ -22,8 +19,6 @@ class BlockList {
   explicit BlockList(const Plan& plan);
   std::int64_t size() const { return size_; }
   BlockSamples at(std::int64_t block) const;
-  // The blocks of shard index (from 1) of count: all within one block of the same size.
-  BlockRange shard(const Shard& shard) const;
 
  private:
   std::int64_t samples_;

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
-#include <optional>
 
 #include "poslens/error.h"
 #include "simulation/describe.h"
@@ -13,6 +11,7 @@ namespace poslens {
 
 ScoreMap merge_shards(const SimulationOptions& options, const std::vector<NamedMap>& shards) {
   std::vector<std::string> names;
+  names.reserve(shards.size());
   for (const NamedMap& shard : shards) names.push_back(shard.name);
   auto next = shards.begin();
   return merge_shards(options, names, [&](const std::string&) { return (next++)->map; });
@@ -22,8 +21,7 @@ ScoreMap merge_shards(const SimulationOptions& options, const std::vector<std::s
                       const std::function<ScoreMap(const std::string& name)>& load) {
   const Plan plan(options);
   const BlockList list(plan);
-  std::map<int, std::string> found;  // index -> name
-  std::optional<Shard> like;
+  ShardSet shards;
   Part all(plan);
   std::int64_t memory = 0;
   for (const std::string& name : names) {
@@ -35,17 +33,9 @@ ScoreMap merge_shards(const SimulationOptions& options, const std::vector<std::s
       }
       check_same_run(map.provenance, provenance(options));
       const Shard shard = Shard::parse(*text);
-      if (!like) like = shard;
-      if (shard.count != like->count) {
-        throw Error(fmt::format("expected one of {} shards, as {} is, found shard {}", like->count,
-                                names.front(), shard.text()));
-      }
-      const auto [twin, is_new] = found.emplace(shard.index, name);
-      if (!is_new) {
-        throw Error(fmt::format("shard {} is given twice, also as {}", shard.text(), twin->second));
-      }
+      shards.add(shard, name);
       const Part part = unpack(plan, map);
-      const BlockRange range = list.shard(shard);
+      const BlockRange range = shard.of(list.size());
       const std::vector<BlockRange> done = part.blocks.ranges();
       if (done.size() != 1 || done[0].first != range.first || done[0].last != range.last) {
         throw Error(fmt::format("shard {} is not complete; finish it with --resume", shard.text()));
@@ -60,14 +50,7 @@ ScoreMap merge_shards(const SimulationOptions& options, const std::vector<std::s
       throw Error(name + ": " + error.what());
     }
   }
-  std::string missing;
-  for (int index = 1; like && index <= like->count; ++index) {
-    if (!found.contains(index)) missing += fmt::format(" {}/{}", index, like->count);
-  }
-  if (!like || !missing.empty()) {
-    throw Error(like ? "expected every shard, but these are missing:" + missing
-                     : "expected shards to merge, found none");
-  }
+  shards.require_all();
   ScoreMap map = describe(plan, all);
   map.provenance.peak_memory_bytes = memory;
   return map;

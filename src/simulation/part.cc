@@ -23,13 +23,6 @@ const std::vector<std::int64_t>& find(const ScoreMap& map, const std::string& na
   return found->second;
 }
 
-std::string value_of(const Provenance& provenance, const std::string& name) {
-  for (const auto& [option, value] : provenance.options) {
-    if (option == name) return value;
-  }
-  return "none";
-}
-
 }  // namespace
 
 Part::Part(const Plan& plan)
@@ -77,26 +70,6 @@ Part unpack(const Plan& plan, const ScoreMap& map) {
   }
   part.seconds = map.provenance.seconds;
   return part;
-}
-
-void check_same_run(const Provenance& found, const Provenance& expected) {
-  const auto check = [](const std::string& name, const std::string& value,
-                        const std::string& wanted) {
-    if (value == wanted) return;
-    throw Error(fmt::format("expected {} {}, found {}", name, wanted, value));
-  };
-  check("program", found.program, expected.program);
-  const auto compare = [&](const Provenance& names) {
-    for (const auto& [name, value] : names.options) {
-      if (name != "shard") {
-        check("--" + name, value_of(found, name), value_of(expected, name));
-      }
-    }
-  };
-  compare(expected);
-  compare(found);
-  check("--seed", std::to_string(found.seed), std::to_string(expected.seed));
-  check("--engine", found.engine, expected.engine);
 }
 
 }  // namespace poslens

@@ -23,8 +23,4 @@ std::map<std::string, std::vector<std::int64_t>> pack(const Part& part);
 // Back again. Throws Error when something is missing or of another size, naming it.
 Part unpack(const Plan& plan, const ScoreMap& map);
 
-// Throws Error naming the first option, seed, engine or program in which `found` differs from
-// `expected`. The option `shard` does not count here.
-void check_same_run(const Provenance& found, const Provenance& expected);
-
 }  // namespace poslens

@@ -1,21 +1,14 @@
 #include "simulation/run.h"
 
-#include <algorithm>
-#include <chrono>
 #include <mutex>
 #include <optional>
 
 #include "poslens/progress.h"
+#include "poslens/run_parts.h"
 #include "poslens/threads.h"
 
 namespace poslens {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 // What a worker keeps from block to block.
 struct Worker {
@@ -44,9 +37,8 @@ void run_blocks(const Plan& plan, const BlockRange& range, Part& part,
   Progress progress("simulate", share * static_cast<double>(plan.options.samples), "samples");
 
   std::mutex mutex;  // of part and of what follows
-  Clock::time_point start = Clock::now();
+  CheckpointClock clock(interval);
   const double seconds_before = part.seconds;
-  double next_save = interval;
   std::int64_t left = count;
   std::vector<std::optional<Worker>> workers(static_cast<std::size_t>(thread_count()));
   parallel_for(static_cast<std::size_t>(count), [&](std::size_t index, int number) {
@@ -69,14 +61,13 @@ void run_blocks(const Plan& plan, const BlockRange& range, Part& part,
       totals.add(sums, samples.count);
     }
     part.blocks.add({block, block + 1});
-    const double now = seconds_since(start);
-    if (--left == 0 || !save || now < next_save) return;
-    part.seconds = seconds_before + now;
-    save(part);
-    const double after = seconds_since(start);
-    next_save = after + std::max(interval, 50 * (after - now));
+    if (--left == 0 || !save) return;
+    clock.tick([&] {
+      part.seconds = seconds_before + clock.seconds();
+      save(part);
+    });
   });
-  part.seconds = seconds_before + seconds_since(start);
+  part.seconds = seconds_before + clock.seconds();
 }
 
 }  // namespace poslens

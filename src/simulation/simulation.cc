@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <filesystem>
 #include <limits>
@@ -165,13 +164,6 @@ ScoreMap describe(const Plan& plan, const Part& part) {
   return map;
 }
 
-std::optional<std::string> shard_of(const ScoreMap& map) {
-  for (const auto& [name, value] : map.provenance.options) {
-    if (name == "shard") return value;
-  }
-  return std::nullopt;
-}
-
 namespace {
 
 void add_readout(const SimulationOptions& options, ScoreMap& map) {
@@ -202,22 +194,6 @@ Part read_checkpoint(const Plan& plan, const std::filesystem::path& file) {
 }
 
 }  // namespace
-
-Shard Shard::parse(const std::string& text) {
-  const auto refuse = [&] {
-    return UsageError("--shard " + text + ": expected i/N with 1 <= i <= N <= 1000000");
-  };
-  Shard shard;
-  const char* const end = text.data() + text.size();
-  const auto [slash, error] = std::from_chars(text.data(), end, shard.index);
-  if (error != std::errc() || slash == end || *slash != '/') throw refuse();
-  const auto [rest, error2] = std::from_chars(slash + 1, end, shard.count);
-  if (error2 != std::errc() || rest != end) throw refuse();
-  if (shard.index < 1 || shard.index > shard.count || shard.count > 1'000'000) throw refuse();
-  return shard;
-}
-
-std::string Shard::text() const { return fmt::format("{}/{}", index, count); }
 
 void SimulationOptions::validate() const {
   spec.validate();
@@ -303,7 +279,7 @@ ScoreMap simulate(const SimulationOptions& options, const RunCheckpoint& checkpo
       save(map, checkpoint.file);
     };
   }
-  run_blocks(plan, list.shard(shard), part, save_part, checkpoint.interval);
+  run_blocks(plan, shard.of(list.size()), part, save_part, checkpoint.interval);
   ScoreMap map = describe(plan, part);
   if (options.shard) map.sums = pack(part);
   if (options.readout > 0) add_readout(options, map);

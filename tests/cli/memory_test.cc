@@ -61,8 +61,9 @@ TEST_F(Memory, MergingTakesNoMoreForMoreShards) {
       ASSERT_EQ(outcome.code, 0) << outcome.err;
       line += " " + shard;
     }
-    const std::string out = path("merged.npz").string();
-    const Outcome outcome = run_program(words(line + " --force --out " + out));
+    line += " --force --out ";
+    line += path("merged.npz").string();
+    const Outcome outcome = run_program(words(line));
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     taken[count == 2 ? 0 : 1] = outcome.peak_memory_bytes;
   }

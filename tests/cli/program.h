@@ -22,8 +22,17 @@ struct Outcome {
 // `poslens ARGUMENTS…`; stderr is no terminal.
 Outcome run_program(const std::vector<std::string>& arguments);
 
+// Starts the program and kills it (SIGKILL) as soon as the file is there.
+void kill_once_there_is(const std::filesystem::path& file,
+                        const std::vector<std::string>& arguments);
+
 // The words of a command line, split at blanks: arguments("probe model.gguf") + more.
 std::vector<std::string> words(const std::string& line);
+
+// Exit code 0, and nothing on stderr.
+void expect_success(const Outcome& outcome);
+// All arrays of two .npz files must have the same bytes; meta.json has times in it.
+void expect_same_arrays(const std::filesystem::path& a, const std::filesystem::path& b);
 
 // Exactly one line on stderr, nothing on stdout. `message` follows "poslens: error: ".
 void expect_error(const Outcome& outcome, int code, const std::string& message);

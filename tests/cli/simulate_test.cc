@@ -1,15 +1,5 @@
 // Runs in parts, from the command line: shards and their merge, and runs that were killed.
-#include <fcntl.h>
-#include <signal.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <chrono>
-#include <thread>
-
 #include "cli/program.h"
-#include "poslens/npz.h"
 #include "poslens/score_map.h"
 
 namespace poslens {
@@ -19,45 +9,10 @@ namespace fs = std::filesystem;
 
 class Simulate : public ProgramTest {
  protected:
-  // All arrays must have the same bytes; meta.json has times in it.
-  static void expect_same_arrays(const fs::path& a, const fs::path& b) {
-    const NpzContents of_a = read_npz(a), of_b = read_npz(b);
-    EXPECT_EQ(of_a.arrays.size(), of_b.arrays.size());
-    for (const auto& [name, array] : of_a.arrays) {
-      ASSERT_TRUE(of_b.arrays.contains(name)) << name;
-      EXPECT_EQ(array.shape, of_b.arrays.at(name).shape) << name;
-      EXPECT_TRUE(array.bytes == of_b.arrays.at(name).bytes) << name;
-    }
-  }
-
   std::vector<std::string> simulate(const std::string& line, const std::string& out) const {
     std::vector<std::string> arguments = words("simulate " + line + " --out");
     arguments.push_back(path(out).string());
     return arguments;
-  }
-
-  static void expect_success(const Outcome& outcome) {
-    EXPECT_EQ(outcome.code, 0) << outcome.err;
-    EXPECT_EQ(outcome.err, "");
-  }
-
-  // Starts the program and kills it (SIGKILL) as soon as the file is there.
-  static void kill_once_there_is(const fs::path& file, const std::vector<std::string>& arguments) {
-    std::vector<std::string> copies = arguments;
-    std::string program = POSLENS_PROGRAM;
-    std::vector<char*> argv = {program.data()};
-    for (std::string& argument : copies) argv.push_back(argument.data());
-    argv.push_back(nullptr);
-    pid_t child = 0;
-    ASSERT_EQ(posix_spawn(&child, program.c_str(), nullptr, nullptr, argv.data(), environ), 0);
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(2);
-    while (!fs::exists(file) && std::chrono::steady_clock::now() < deadline) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-    kill(child, SIGKILL);
-    int status = 0;
-    ASSERT_EQ(waitpid(child, &status, 0), child);
-    ASSERT_TRUE(WIFSIGNALED(status)) << "the run ended before it could be killed";
   }
 };
 
