@@ -23,8 +23,9 @@ Cut parse_cut(std::string_view text);  // automatic, start, windows; throws Usag
 // as its tokens are needed.
 //
 // BOS: as the file's tokenizer does it, never, or always. A BOS takes one of the `length` places of
-// every sequence, windows included: what the model sees starts with it. Token ids are taken as they
-// are under `file`; `none` takes a BOS off the front of each row and `force` puts one there.
+// every sequence, windows included: what the model sees starts with it, and never with two: those
+// that a text spells or token ids have in front of a sequence go first. `none` takes them off, too.
+// Token ids are taken as they are under `file`.
 struct CorpusOptions {
   std::filesystem::path text;    // a .txt or .jsonl file, or a folder of them (recursive, sorted)
   std::filesystem::path tokens;  // a JSON file {"tokens": [[...], ...]}; exactly one of the two

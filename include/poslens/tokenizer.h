@@ -12,7 +12,8 @@
 
 namespace poslens {
 
-// Whether a special token that is written out in a text, "<|endoftext|>", say, becomes that token.
+// Whether a special token that is written out in a text, "<|endoftext|>", say, becomes that token,
+// as in transformers, or its letters, as in transformers with split_special_tokens.
 enum class SpecialTokens { as_text, recognised };
 
 // What the file says about the tokens around a document.
@@ -47,7 +48,7 @@ class Tokenizer {
   // names a token for them. All of this is what Hugging Face's tokenizers do. The text must be
   // UTF-8: throws Error with the offset of the first bad byte. Safe to call from several threads.
   virtual std::vector<std::int32_t> encode(
-      std::string_view text, SpecialTokens special = SpecialTokens::as_text) const = 0;
+      std::string_view text, SpecialTokens special = SpecialTokens::recognised) const = 0;
   // The bytes that ids stand for; they need not be whole characters. Throws Error on an id outside
   // of the vocabulary.
   virtual std::string decode(const std::vector<std::int32_t>& ids) const = 0;

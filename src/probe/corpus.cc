@@ -26,11 +26,16 @@ void require_range(const char* option, std::int64_t value, std::int64_t low, std
   }
 }
 
+// What becomes of BOS tokens.
+struct BosTokens {
+  std::optional<std::int32_t> put;   // in front of every sequence
+  std::optional<std::int32_t> drop;  // off the front of every sequence, before one is put there
+};
+
 // Collects sequences until there are enough.
 class Collector {
  public:
-  // bos: the token in front of every sequence, if any.
-  Collector(const CorpusOptions& options, Cut cut, std::optional<std::int32_t> bos)
+  Collector(const CorpusOptions& options, Cut cut, const BosTokens& bos)
       : options_(options), bos_(bos) {
     corpus_.batch.length = options.length;
     corpus_.cut = cut;
@@ -38,24 +43,27 @@ class Collector {
 
   bool full() const { return missing() == 0; }
 
-  // How many tokens of the next document can be used.
-  std::int64_t wanted() const {
-    return corpus_.cut == Cut::start ? places() : missing() * places();
+  // Whether a document that goes on behind these tokens need not be read further.
+  bool enough(std::span<const std::int32_t> document) const {
+    return std::ssize(cut(document)) == wanted();
   }
+  // About how many tokens of the next document are needed.
+  std::int64_t about() const { return wanted() * options_.length; }
 
-  void add(std::span<const std::int32_t> document) {
-    const auto size = static_cast<std::size_t>(places());
-    if (document.size() < size) {
+  // Returns how many tokens of the document were used, or looked at.
+  std::size_t add(std::span<const std::int32_t> document) {
+    const auto parts = cut(document);
+    if (parts.empty()) {
       ++corpus_.documents_skipped;
-      return;
+      return document.size();
     }
     ++corpus_.documents_used;
-    do {
-      Ids& ids = corpus_.batch.ids;
-      if (bos_) ids.push_back(*bos_);
-      ids.insert(ids.end(), document.begin(), document.begin() + places());
-      document = document.subspan(size);
-    } while (corpus_.cut == Cut::windows && !full() && document.size() >= size);
+    Ids& ids = corpus_.batch.ids;
+    for (const auto part : parts) {
+      if (bos_.put) ids.push_back(*bos_.put);
+      ids.insert(ids.end(), part.begin(), part.end());
+    }
+    return static_cast<std::size_t>(parts.back().data() + parts.back().size() - document.data());
   }
 
   // Throws Error when there are too few.
@@ -74,11 +82,27 @@ class Collector {
   }
 
  private:
-  std::int64_t places() const { return options_.length - (bos_ ? 1 : 0); }
   std::int64_t missing() const { return options_.sequences - corpus_.batch.sequences(); }
+  // Sequences of the next document.
+  std::int64_t wanted() const { return corpus_.cut == Cut::start ? 1 : missing(); }
+
+  // The sequences that a document gives, at most those wanted, without the BOS in front.
+  std::vector<std::span<const std::int32_t>> cut(std::span<const std::int32_t> document) const {
+    const auto size = static_cast<std::size_t>(options_.length - (bos_.put ? 1 : 0));
+    std::vector<std::span<const std::int32_t>> parts;
+    while (std::ssize(parts) < wanted()) {
+      while (bos_.drop && !document.empty() && document.front() == *bos_.drop) {
+        document = document.subspan(1);
+      }
+      if (document.size() < size) break;
+      parts.push_back(document.first(size));
+      document = document.subspan(size);
+    }
+    return parts;
+  }
 
   const CorpusOptions& options_;
-  std::optional<std::int32_t> bos_;
+  BosTokens bos_;
   Corpus corpus_;
 };
 
@@ -98,12 +122,13 @@ std::size_t safe_end(const std::string& text) {
   return 0;
 }
 
-// The first `wanted` ids of a document (fewer if it is shorter), reading little more of it than
-// that takes. Ids close to the end of the part that was read may differ from those of the whole
-// document, so some more are asked for than used.
-Ids encode_first(const DocumentReader& document, const Tokenizer& tokenizer, std::size_t wanted) {
+// The ids of a document, or as many as the collector needs, reading little more of it than that
+// takes. Ids close to the end of the part that was read may differ from those of the whole document
+// and are not used.
+Ids encode_start(const DocumentReader& document, const Tokenizer& tokenizer,
+                 const Collector& collector) {
   constexpr std::size_t kMargin = 64;
-  for (std::size_t limit = 8 * wanted + 4096;; limit *= 4) {
+  for (std::size_t limit = 8 * static_cast<std::size_t>(collector.about()) + 4096;; limit *= 4) {
     std::string text = document.prefix(limit);
     const bool whole = text.size() < limit;
     if (!whole) text.resize(safe_end(text));
@@ -113,9 +138,8 @@ Ids encode_first(const DocumentReader& document, const Tokenizer& tokenizer, std
     } catch (const Error& error) {
       throw Error(document.where() + ": " + error.what());
     }
-    if (!whole && ids.size() < wanted + kMargin) continue;
-    ids.resize(std::min(ids.size(), wanted));
-    return ids;
+    if (!whole) ids.resize(ids.size() - std::min(ids.size(), kMargin));
+    if (whole || collector.enough(ids)) return ids;
   }
 }
 
@@ -123,14 +147,13 @@ void collect_text(const CorpusOptions& options, const Tokenizer& tokenizer, int 
                   Collector& collector) {
   DocumentReader documents(options.text);
   while (!collector.full() && documents.next()) {
-    const Ids ids =
-        encode_first(documents, tokenizer, static_cast<std::size_t>(collector.wanted()));
-    for (std::size_t i = 0; i < ids.size(); ++i) {
+    const Ids ids = encode_start(documents, tokenizer, collector);
+    const std::size_t used = collector.add(ids);
+    for (std::size_t i = 0; i < used; ++i) {
       if (ids[i] < 0 || ids[i] >= vocabulary) {
         refuse_id(documents.where(), i, vocabulary, std::to_string(ids[i]));
       }
     }
-    collector.add(ids);
   }
 }
 
@@ -150,8 +173,7 @@ Ids read_row(const nlohmann::json& row, int vocabulary, const std::string& where
   return ids;
 }
 
-void collect_tokens(const CorpusOptions& options, std::optional<std::int32_t> strip, int vocabulary,
-                    Collector& collector) {
+void collect_tokens(const CorpusOptions& options, int vocabulary, Collector& collector) {
   const std::string path = options.tokens.string();
   std::ifstream file(options.tokens, std::ios::binary);
   if (!file || std::filesystem::is_directory(options.tokens)) {
@@ -168,23 +190,28 @@ void collect_tokens(const CorpusOptions& options, std::optional<std::int32_t> st
   }
   const nlohmann::json& rows = json["tokens"];
   for (std::size_t i = 0; i < rows.size() && !collector.full(); ++i) {
-    const Ids ids = read_row(rows[i], vocabulary, fmt::format("{}: row {}", path, i));
-    std::span<const std::int32_t> row(ids);
-    if (strip && !row.empty() && row.front() == *strip) row = row.subspan(1);
-    collector.add(row);
+    collector.add(read_row(rows[i], vocabulary, fmt::format("{}: row {}", path, i)));
   }
 }
 
-// The BOS token that the options ask for: to be put in front (`put`) or taken off.
-std::optional<std::int32_t> bos_token(const std::string& source, const Tokenizer* tokenizer,
-                                      bool put) {
+// A text follows the tokenizer's file or the options, token ids the options alone. A sequence that
+// is to start with BOS never starts with two.
+BosTokens bos_tokens(const CorpusOptions& options, const Tokenizer* tokenizer) {
+  const bool from_text = !options.text.empty();
+  const std::string source = (from_text ? options.text : options.tokens).string();
+  BosTokens bos;
+  const bool puts = options.bos == BosPolicy::force ||
+                    (options.bos == BosPolicy::file && from_text && tokenizer->adds_bos());
+  if (!puts && options.bos == BosPolicy::file) return bos;
   if (tokenizer == nullptr) {
     throw Error(source + ": bos=none and bos=force need the model's tokenizer, which is unknown");
   }
-  if (put && !tokenizer->bos()) {
+  if (puts && !tokenizer->bos()) {
     throw Error(source + ": a BOS token is asked for, and the model's tokenizer names none");
   }
-  return tokenizer->bos();
+  bos.drop = tokenizer->bos();
+  if (puts) bos.put = bos.drop;
+  return bos;
 }
 
 std::string in_words(const CorpusOptions& options, const Tokenizer* tokenizer,
@@ -251,23 +278,16 @@ Corpus read_corpus(const CorpusOptions& options, const Tokenizer* tokenizer, int
         from_text && source.extension() == ".txt" && !std::filesystem::is_directory(source);
     cut = one_text ? Cut::windows : Cut::start;
   }
-  std::optional<std::int32_t> bos;  // in front of every sequence
-  if (options.bos == BosPolicy::force ||
-      (options.bos == BosPolicy::file && from_text && tokenizer->adds_bos())) {
-    bos = bos_token(source.string(), tokenizer, true);
-  }
+  const BosTokens bos = bos_tokens(options, tokenizer);
   Collector collector(options, cut, bos);
   if (from_text) {
     collect_text(options, *tokenizer, vocabulary, collector);
   } else {
-    // The BOS that the rows have goes, whether none is wanted or one for every sequence.
-    std::optional<std::int32_t> strip;
-    if (options.bos != BosPolicy::file) strip = bos_token(source.string(), tokenizer, false);
-    collect_tokens(options, strip, vocabulary, collector);
+    collect_tokens(options, vocabulary, collector);
   }
   Corpus corpus = collector.take(source);
   corpus.bos = options.bos;
-  corpus.bos_policy = in_words(options, tokenizer, bos);
+  corpus.bos_policy = in_words(options, tokenizer, bos.put);
   const auto known = tokenizer == nullptr ? std::nullopt : tokenizer->bos();
   corpus.starts_with_bos = known.has_value();
   for (std::size_t i = 0; corpus.starts_with_bos && i < corpus.batch.ids.size();

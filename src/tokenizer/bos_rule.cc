@@ -84,15 +84,23 @@ BosRule read_bos_rule(const Config& tokenizer, std::string_view config_json,
   const Config config = Config::parse(config_json, (path / "tokenizer_config.json").string());
   const auto bos = named_token(config, "bos_token", vocabulary, is_added);
   const auto eos = named_token(config, "eos_token", vocabulary, is_added);
-  if (config.has("add_bos_token") || config.has("add_eos_token")) {
-    rule = {.bos = bos,
-            .eos = eos,
-            .adds_bos = config.boolean_or("add_bos_token", false) && bos.has_value(),
-            .adds_eos = config.boolean_or("add_eos_token", false) && eos.has_value(),
-            .source = "tokenizer_config.json, add_bos_token"};
-  } else {
-    if (!rule.adds_bos) rule.bos = bos;
-    if (!rule.adds_eos) rule.eos = eos;
+  if (config.has("add_bos_token")) {
+    const bool adds = config.boolean("add_bos_token");
+    rule.source = fmt::format(
+        "tokenizer_config.json, add_bos_token{}",
+        adds == rule.adds_bos
+            ? ""
+            : fmt::format("; the post_processor of tokenizer.json adds {}", adds ? "none" : "one"));
+    if (bos) rule.bos = bos;
+    rule.adds_bos = adds && rule.bos.has_value();
+  } else if (!rule.adds_bos) {
+    rule.bos = bos;
+  }
+  if (config.has("add_eos_token")) {
+    if (eos) rule.eos = eos;
+    rule.adds_eos = config.boolean("add_eos_token") && rule.eos.has_value();
+  } else if (!rule.adds_eos) {
+    rule.eos = eos;
   }
   return rule;
 }

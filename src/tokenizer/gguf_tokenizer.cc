@@ -17,6 +17,7 @@ namespace {
 
 // tokenizer.ggml.token_type
 constexpr std::int64_t kNormal = 1;
+constexpr std::int64_t kUnknown = 2;
 constexpr std::int64_t kControl = 3;
 constexpr std::int64_t kUserDefined = 4;
 constexpr std::int64_t kUnused = 5;
@@ -103,10 +104,11 @@ class Reader {
     for (std::size_t i = 0; i < tokens_.size(); ++i) {
       const auto id = static_cast<std::int32_t>(i);
       parts->vocabulary.put(id, tokens_[i]);
-      if (types_[i] != kUserDefined && types_[i] != kControl) continue;
+      const bool special = types_[i] == kControl || types_[i] == kUnknown;
+      if (types_[i] != kUserDefined && !special) continue;
       parts->is_added[i] = true;
       if (tokens_[i].empty()) continue;
-      AddedToken token{.id = id, .text = tokens_[i], .special = types_[i] == kControl};
+      AddedToken token{.id = id, .text = tokens_[i], .special = special};
       if (sentence_piece && !token.special) {
         // SentencePiece looks for these when spaces are written as ▁ already; llama.cpp's converter
         // put spaces back.

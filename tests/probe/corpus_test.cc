@@ -227,6 +227,57 @@ TEST_F(CorpusTest, BosTakesAPlaceInEverySequence) {
               HasSubstr("a.txt: a BOS token is asked for, and the model's tokenizer names none"));
 }
 
+// A byte of 0x01 is BOS to this tokenizer, as a special token that is written out is.
+class SpelledBos : public FakeTokenizer {
+ public:
+  using FakeTokenizer::FakeTokenizer;
+  Ids encode(std::string_view text, SpecialTokens special) const override {
+    Ids ids = FakeTokenizer::encode(text, special);
+    std::replace(ids.begin(), ids.end(), 1001, kBos);
+    return ids;
+  }
+};
+
+TEST_F(CorpusTest, NoSequenceStartsWithASecondBos) {
+  const SpelledBos adds(true);
+  const SpelledBos adds_none(false);
+  CorpusOptions options = text(file("a.txt",
+                                    "\x01\x01"
+                                    "0123\x01"
+                                    "45\x01\x01"
+                                    "67"),
+                               3, 4);
+  const Ids one_each = {kBos, 1048, 1049, kBos, 1050, 1051, kBos, 1052, 1053, kBos, 1054, 1055};
+  EXPECT_EQ(read(options, adds).batch.ids, one_each);
+  options.bos = BosPolicy::force;
+  EXPECT_EQ(read(options, adds).batch.ids, one_each);
+  EXPECT_EQ(read(options, adds_none).batch.ids, one_each);
+  options.bos = BosPolicy::none;
+  options.sequences = 2;
+  for (const SpelledBos& tokenizer : {adds, adds_none}) {
+    const Corpus corpus = read(options, tokenizer);
+    EXPECT_EQ(corpus.batch.ids, (Ids{1048, 1049, 1050, 1051, kBos, 1052}));
+    EXPECT_FALSE(corpus.starts_with_bos);
+  }
+  // A file that adds none has what the text says.
+  options.bos = BosPolicy::file;
+  EXPECT_EQ(read(options, adds_none).batch.ids, (Ids{kBos, kBos, 1048, 1049, 1050, 1051}));
+}
+
+// As many tokens go as there are BOS in front of windows: reading must go on for them.
+TEST_F(CorpusTest, ATextFullOfBosIsReadFarEnough) {
+  std::string content;
+  for (int i = 0; i < 3000; ++i)
+    content +=
+        "\x01\x01\x01"
+        "1\n"
+        "a";
+  const Corpus corpus = read(text(file("a.txt", content), 4, 2000), SpelledBos(true));
+  Ids expected;
+  for (int i = 0; i < 2000; ++i) expected.insert(expected.end(), {kBos, 1049, 1010, 'a'});
+  EXPECT_EQ(corpus.batch.ids, expected);
+}
+
 TEST_F(CorpusTest, TokenRowsAreTakenLikeDocuments) {
   const fs::path path =
       file("t.json", R"({"x": 1, "tokens": [[1, 2, 3, 4, 5], [6, 7], [8, 9, 10]]})");
@@ -242,7 +293,7 @@ TEST_F(CorpusTest, TokenRowsAreTakenLikeDocuments) {
 
 TEST_F(CorpusTest, BosOfTokenRows) {
   CorpusOptions options = tokens(file("t.json", R"({"tokens": [[1299, 1, 2], [3, 4, 5]]})"), 2, 2);
-  EXPECT_EQ(read(options).batch.ids, (Ids{kBos, 1, 3, 4}));
+  EXPECT_EQ(read(options, FakeTokenizer(true)).batch.ids, (Ids{kBos, 1, 3, 4}));
   EXPECT_FALSE(read(options).starts_with_bos);
   options.bos = BosPolicy::none;
   EXPECT_EQ(read(options).batch.ids, (Ids{1, 2, 3, 4}));

@@ -20,7 +20,7 @@ class FakeTokenizer : public Tokenizer {
       : rule_{.bos = bos, .eos = {}, .adds_bos = adds_bos, .source = "a test"} {}
 
   std::vector<std::int32_t> encode(std::string_view text,
-                                   SpecialTokens = SpecialTokens::as_text) const override {
+                                   SpecialTokens = SpecialTokens::recognised) const override {
     bytes_seen += text.size();
     std::vector<std::int32_t> ids;
     bool in_word = false;

@@ -54,9 +54,9 @@ std::string with(const std::string& place, const std::string& value) {
 
 TEST(JsonTokenizerFile, ASoundOneIsRead) {
   const auto tokenizer = read(Json::parse(kSound));
-  EXPECT_EQ(tokenizer->encode("abba<s>"), (std::vector<std::int32_t>{2, 1, 0}));
-  EXPECT_EQ(tokenizer->encode("b<s>a", SpecialTokens::recognised),
-            (std::vector<std::int32_t>{1, 3, 0}));
+  EXPECT_EQ(tokenizer->encode("b<s>a"), (std::vector<std::int32_t>{1, 3, 0}));
+  EXPECT_EQ(tokenizer->encode("abba<s>", SpecialTokens::as_text),
+            (std::vector<std::int32_t>{2, 1, 0}));
   EXPECT_EQ(tokenizer->vocabulary_size(), 4);
   EXPECT_EQ(tokenizer->decode({3, 2}), "<s>ab");
   EXPECT_THROW(tokenizer->decode({4}), Error);
@@ -178,7 +178,6 @@ TEST(Regex, WhatOnigurumaReadsDifferentlyIsWrittenOutOrRefused) {
   }
 }
 
-// What transformers 5 does: the keys of tokenizer_config.json rule when they are there.
 TEST(BosRule, TheConfigRulesWhereItSaysSo) {
   const Json sound = Json::parse(kSound);
   EXPECT_TRUE(read(sound)->adds_bos());
@@ -187,10 +186,16 @@ TEST(BosRule, TheConfigRulesWhereItSaysSo) {
   EXPECT_TRUE(other->adds_bos());
   EXPECT_EQ(other->bos(), 3) << "the post-processor's goes in front";
   EXPECT_EQ(other->bos_rule().eos, 1);
+  EXPECT_EQ(other->bos_rule().source, "tokenizer.json, post_processor");
   const auto off = read(sound, R"({"bos_token": "<s>", "add_bos_token": false})");
   EXPECT_FALSE(off->adds_bos());
   EXPECT_EQ(off->bos(), 3);
-  EXPECT_EQ(off->bos_rule().source, "tokenizer_config.json, add_bos_token");
+  EXPECT_EQ(off->bos_rule().source,
+            "tokenizer_config.json, add_bos_token; the post_processor of tokenizer.json adds one");
+  for (const char* nameless : {R"({"add_bos_token": true})", R"({"add_eos_token": false})"}) {
+    EXPECT_TRUE(read(sound, nameless)->adds_bos()) << nameless;
+    EXPECT_EQ(read(sound, nameless)->bos(), 3) << nameless;
+  }
   Json plain = sound;
   plain.erase("post_processor");
   EXPECT_FALSE(read(plain)->adds_bos());
@@ -198,7 +203,10 @@ TEST(BosRule, TheConfigRulesWhereItSaysSo) {
   const auto on = read(plain, R"({"bos_token": {"content": "<s>"}, "add_bos_token": true,
                                   "eos_token": "b", "add_eos_token": true})");
   EXPECT_TRUE(on->adds_bos());
+  EXPECT_EQ(on->bos(), 3);
   EXPECT_TRUE(on->bos_rule().adds_eos);
+  EXPECT_EQ(on->bos_rule().source,
+            "tokenizer_config.json, add_bos_token; the post_processor of tokenizer.json adds none");
   EXPECT_FALSE(read(plain, R"({"bos_token": null, "add_bos_token": true})")->adds_bos());
   EXPECT_THAT(message(kSound, R"({"bos_token": "<bos>"})"),
               HasSubstr("folder/tokenizer_config.json: bos_token: expected a token of"));

@@ -39,7 +39,8 @@ TEST_P(SentencePiece, IdsEqualSentencePiece) {
   const auto& expected = golden.at(GetParam());
   for (std::size_t i = 0; i < texts.size(); ++i) {
     const Ids ids = expected.at("ids").at(i);
-    EXPECT_EQ(tokenizer_->encode(texts[i]), ids) << "text " << i << ": " << texts[i];
+    EXPECT_EQ(tokenizer_->encode(texts[i], SpecialTokens::as_text), ids)
+        << "text " << i << ": " << texts[i];
   }
   EXPECT_EQ(tokenizer_->bos(), expected.at("bos").get<std::int32_t>());
   EXPECT_TRUE(tokenizer_->adds_bos());
@@ -52,10 +53,13 @@ TEST_P(SentencePiece, TextComesBackBehindTheSpaceThatWasPut) {
             fmt::format("{}{}", put ? " " : "", text));
 }
 
-TEST_P(SentencePiece, ABosThatIsSpelledOutIsTextUnlessAskedFor) {
-  const Ids plain = tokenizer_->encode("<s>x");
+TEST_P(SentencePiece, SpecialTokensThatAreSpelledOutAreTextIfAskedFor) {
+  const Ids plain = tokenizer_->encode("<s>x<unk>", SpecialTokens::as_text);
   EXPECT_THAT(plain, testing::Not(testing::Contains(tokenizer_->bos())));
-  EXPECT_EQ(tokenizer_->encode("<s>x", SpecialTokens::recognised).front(), tokenizer_->bos());
+  EXPECT_THAT(plain, testing::Not(testing::Contains(0)));
+  const Ids recognised = tokenizer_->encode("<s>x<unk>");
+  EXPECT_EQ(recognised.front(), tokenizer_->bos());
+  EXPECT_EQ(recognised.back(), 0);
 }
 
 TEST_P(SentencePiece, LongWordsTakeNoLongerThanTheyMust) {

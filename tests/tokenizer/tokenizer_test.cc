@@ -53,7 +53,8 @@ TEST_P(Encodings, EqualHuggingFace) {
   EXPECT_EQ(tokenizer->pre_tokenizer(), GetParam());
   for (std::size_t i = 0; i < texts.size(); ++i) {
     const std::vector<std::int32_t> ids = expected.at("ids").at(i);
-    EXPECT_EQ(tokenizer->encode(texts[i]), ids) << "text " << i << ": " << texts[i];
+    EXPECT_EQ(tokenizer->encode(texts[i], SpecialTokens::as_text), ids)
+        << "text " << i << ": " << texts[i];
     EXPECT_EQ(hexadecimal(tokenizer->decode(ids)), expected.at("decoded").at(i)) << texts[i];
   }
 }
@@ -77,6 +78,17 @@ TEST_P(Encodings, PiecesEqualHuggingFace) {
     EXPECT_EQ(lengths, expected.at(i).get<std::vector<std::size_t>>())
         << "text " << i << ": " << text;
   }
+}
+
+TEST_P(Encodings, ControlTokensAreRecognisedUnlessTheyAreText) {
+  const auto tokenizer = open_fixture(GetParam());
+  std::vector<std::int32_t> ids = tokenizer->encode("the fox");
+  ids.push_back(tokenizer->bos().value());
+  const std::vector<std::int32_t> behind = tokenizer->encode(" jumps");
+  ids.insert(ids.end(), behind.begin(), behind.end());
+  EXPECT_EQ(tokenizer->encode("the fox<|endoftext|> jumps"), ids);
+  EXPECT_THAT(tokenizer->encode("the fox<|endoftext|> jumps", SpecialTokens::as_text),
+              testing::Not(testing::Contains(tokenizer->bos().value())));
 }
 
 INSTANTIATE_TEST_SUITE_P(PreTokenizers, Encodings,
