@@ -57,10 +57,7 @@ class Reader {
       parts->normalizer.emplace_back(
           [](std::string& text) { text = to_normal_form(text, NormalForm::nfc); });
     }
-    for (const std::string_view pattern : rules.patterns) {
-      if (!pattern.empty()) parts->pre_tokenizer_steps.push_back(isolate_step(pattern));
-    }
-    parts->pre_tokenizer_steps.push_back(byte_characters_step());
+    parts->pre_tokenizer_steps = pre_tokenizer_steps(rules);
     parts->encoder = std::make_unique<RankEncoder>(
         parts->vocabulary, read_merges(parts->vocabulary), std::move(options));
     parts->bos_rule = read_bos_rule(rules.adds_bos, std::nullopt, std::nullopt);

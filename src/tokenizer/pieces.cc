@@ -45,11 +45,10 @@ void join(std::vector<Cut>& cuts, Behaviour behaviour) {
 
 void rewrite_pieces(Pieces& pieces,
                     const std::function<void(std::string_view, bool, std::string&)>& rewrite) {
-  const std::string whole = std::exchange(pieces.text, {});
-  const std::string_view text = whole;
+  const std::string text = std::exchange(pieces.text, {});
   std::size_t start = 0;
   for (std::size_t& end : pieces.ends) {
-    rewrite(text.substr(start, end - start), start == 0, pieces.text);
+    rewrite(std::string_view(text).substr(start, end - start), start == 0, pieces.text);
     start = std::exchange(end, pieces.text.size());
   }
 }
@@ -94,13 +93,12 @@ Cutter cut_at_characters(bool (*is_match)(std::int32_t)) {
 }
 
 void split_pieces(Pieces& pieces, const Cutter& cutter, Behaviour behaviour, bool invert) {
-  const std::string whole = std::exchange(pieces.text, {});
-  const std::string_view text = whole;
+  const std::string text = std::exchange(pieces.text, {});
   const std::vector<std::size_t> ends = std::exchange(pieces.ends, {});
   std::vector<Cut> cuts;
   std::size_t start = 0;
   for (const std::size_t end : ends) {
-    const std::string_view piece = text.substr(start, end - start);
+    const std::string_view piece = std::string_view(text).substr(start, end - start);
     cuts.clear();
     cutter(piece, cuts);
     if (invert) {

@@ -2,8 +2,8 @@
 
 Trains one tiny byte-level BPE tokenizer per pre-tokenizer with Hugging Face's tokenizers, writes
 its vocabulary as GGUF metadata with gguf's own writer, and keeps the ids that tokenizers gives for
-texts that are hard to cut, and the cuts. Pipelines are those of the published tokenizer.json files (SmolLM2,
-GPT-2, Llama 3, Qwen 2.5).
+texts that are hard to cut. Pipelines are those of the published tokenizer.json files (SmolLM2, GPT-2,
+Llama 3, Qwen 2.5).
 
     python tools/golden/tokenizer_fixtures.py      (needs: pip install tokenizers gguf)
 """
@@ -131,14 +131,6 @@ def write_gguf(name, tokenizer, merges):
     writer.close()
 
 
-def piece_bytes(tokenizer, text):
-    """Lengths of the pieces that the pre-tokenizer cuts; a character stands for a byte in them."""
-    if tokenizer.normalizer:
-        text = tokenizer.normalizer.normalize_str(text)
-    pieces = tokenizer.pre_tokenizer.pre_tokenize_str(text)
-    return [len(piece) for piece, _ in pieces]
-
-
 def kept_bytes(tokenizer, name, text):
     """What is left of a text: all of it, but for bytes that the vocabulary lacks."""
     if name == "qwen2":
@@ -167,8 +159,7 @@ def main():
         decoded = [kept_bytes(tokenizer, name, text) for text in TEXTS]
         for row, kept in zip(ids, decoded):
             assert tokenizer.decode(row, skip_special_tokens=False) == kept.decode(errors="replace")
-        result["tokenizers"][name] = {"ids": ids, "decoded": [kept.hex() for kept in decoded],
-                                      "piece_bytes": [piece_bytes(tokenizer, t) for t in TEXTS]}
+        result["tokenizers"][name] = {"ids": ids, "decoded": [kept.hex() for kept in decoded]}
         lost = sum(kept != text.encode() for kept, text in zip(decoded, TEXTS))
         print(f"{name}: {tokenizer.get_vocab_size()} tokens, {len(merges)} merges, "
               f"{sum(map(len, ids))} ids, {lost} of {len(TEXTS)} texts not as they were")
