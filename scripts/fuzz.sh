@@ -8,7 +8,10 @@ seconds=${2:-600}
 
 corpus=$repository/build/fuzz/corpus/$target
 mkdir -p "$corpus"
-options=(-max_total_time="$seconds" -max_len=4096 -timeout=10 -rss_limit_mb=1024)
+# Room for the 256 byte tokens that SentencePiece's vocabulary has.
+longest=4096
+if [[ $target == gguf_tokenizer ]]; then longest=8192; fi
+options=(-max_total_time="$seconds" -max_len=$longest -timeout=10 -rss_limit_mb=1024)
 dictionary=$repository/tests/fuzz/$target.dict
 if [[ -f $dictionary ]]; then options+=(-dict="$dictionary"); fi
 exec "$repository/build/fuzz/tests/fuzz/fuzz_$target" "${options[@]}" -print_final_stats=1 \

@@ -60,6 +60,53 @@ def write_safetensors():
     write("safetensors", "long", struct.pack("<Q", 2**63) + b"{}")
 
 
+def write_gguf_tokenizer():
+    """Vocabularies of both kinds, and each pre-tokenizer that is unlike the others."""
+    def save(name, model, tokens, types, change=lambda writer: None):
+        path = CORPUS / "gguf_tokenizer" / f"seed_{name}"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        writer = gguf.GGUFWriter(path, "llama")
+        writer.add_tokenizer_model(model)
+        writer.add_token_list(tokens)
+        writer.add_token_types(types)
+        writer.add_bos_token_id(0)
+        change(writer)
+        writer.write_header_to_file()
+        writer.write_kv_data_to_file()
+        writer.write_tensors_to_file()
+        writer.close()
+
+    tokens = ["<s>", "a", "b", "ab", "\u0120", "\u0120a", "1", "T", "h", "<tool>", "\u00c3", "\u00a9"]
+    types = [3] + [1] * 8 + [4, 1, 1]
+
+    def merges(pre, *pairs):
+        def change(writer):
+            writer.add_tokenizer_pre(pre)
+            writer.add_token_merges(list(pairs) or ["a b", "\u0120 a"])
+        return change
+
+    for pre in ["gpt-2", "olmo", "llama-bpe", "qwen2", "gpt-4o", "tekken", "smollm", "falcon", "bloom"]:
+        save(pre, "gpt2", tokens, types, merges(pre))
+    save("unknown_pre", "gpt2", tokens, types, merges("gpt-3"))
+    save("merge_of_none", "gpt2", tokens, types, merges("gpt-2", "a q"))
+    save("merge_twice", "gpt2", tokens, types, merges("gpt-2", "a b", "a b"))
+    save("types", "gpt2", tokens, types[1:], merges("gpt-2"))
+
+    pieces = (["<s>", "<unk>"] + [f"<0x{byte:02X}>" for byte in range(256)] +
+              ["\u2581", "a", "b", "ab", "\u2581a", "<tool>", "\n"])
+    kinds = [3, 2] + [6] * 256 + [1] * 5 + [4, 4]
+    def scores(values, space):
+        def change(writer):
+            writer.add_token_scores(values)
+            writer.add_add_space_prefix(space)
+        return change
+    values = [-float(i) for i in range(len(pieces))]
+    save("llama", "llama", pieces, kinds, scores(values, True))
+    save("gemma", "llama", pieces, kinds, scores(values, False))
+    save("scores", "llama", pieces, kinds, scores(values[1:], True))
+    save("bytes", "llama", pieces[3:], kinds[3:], scores(values[3:], True))
+
+
 def write_gguf():
     path = CORPUS / "gguf" / "seed_sound"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -166,6 +213,7 @@ def write_tokenizers():
 def main():
     write_safetensors()
     write_gguf()
+    write_gguf_tokenizer()
     write_configs()
     write_tokenizers()
     for folder in sorted(CORPUS.iterdir()):

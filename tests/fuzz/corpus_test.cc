@@ -32,6 +32,7 @@ TEST(Corpus, Safetensors) { run("safetensors", fuzz::safetensors); }
 TEST(Corpus, Gguf) { run("gguf", fuzz::gguf); }
 TEST(Corpus, Config) { run("config", fuzz::config); }
 TEST(Corpus, Tokenizer) { run("tokenizer", fuzz::tokenizer); }
+TEST(Corpus, GgufTokenizer) { run("gguf_tokenizer", fuzz::gguf_tokenizer); }
 
 }  // namespace
 }  // namespace poslens

@@ -14,5 +14,7 @@ void gguf(std::span<const std::byte> file);
 void config(std::span<const std::byte> file);
 // tokenizer.json: parsed, and a few texts encoded and decoded.
 void tokenizer(std::span<const std::byte> file);
+// The tokenizer in a GGUF file's metadata, used likewise.
+void gguf_tokenizer(std::span<const std::byte> file);
 
 }  // namespace poslens::fuzz
