@@ -267,11 +267,7 @@ TEST_F(CorpusTest, NoSequenceStartsWithASecondBos) {
 // As many tokens go as there are BOS in front of windows: reading must go on for them.
 TEST_F(CorpusTest, ATextFullOfBosIsReadFarEnough) {
   std::string content;
-  for (int i = 0; i < 3000; ++i)
-    content +=
-        "\x01\x01\x01"
-        "1\n"
-        "a";
+  for (int i = 0; i < 3000; ++i) content.append(60, '\x01').append("1\na");
   const Corpus corpus = read(text(file("a.txt", content), 4, 2000), SpelledBos(true));
   Ids expected;
   for (int i = 0; i < 2000; ++i) expected.insert(expected.end(), {kBos, 1049, 1010, 'a'});
