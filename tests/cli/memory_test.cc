@@ -4,10 +4,14 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
+#include <vector>
+
 #include "cli/program.h"
 #include "cli/simulation_options.h"
 #include "poslens/score_map.h"
 #include "support/sanitized.h"
+#include "support/tiny_model.h"
 
 namespace poslens {
 namespace {
@@ -77,6 +81,36 @@ TEST_F(Memory, TheoryTakesFourMatricesAndItsMap) {
   const ScoreMap map = result("theory --n 800 --layers 3");
   const std::int64_t taken = map.provenance.peak_memory_bytes - program_bytes();
   EXPECT_LT(static_cast<double>(taken), 1.02 * static_cast<double>(estimate) + 8e6);
+}
+
+// --memory is kept, beside the mapped file and 32 MiB for the program and its libraries; results
+// are the same.
+TEST_F(Memory, AProbeStaysWithinWhatIsAllowed) {
+  if (test::kSanitized) GTEST_SKIP() << "sanitizers take memory of their own";
+  tiny_model("gpt-2", 16).write(path("model.gguf").string());
+  std::string text;
+  RandomStream random(8, 2);
+  for (int i = 0; i < 1 << 14; ++i) text += static_cast<char>('a' + random.below(26));
+  write("book.txt", text);
+  const std::string line = "probe " + path("model.gguf").string() + " --text " +
+                           path("book.txt").string() +
+                           " --length 512 --sequences 30 --groups 3 --probs --memory ";
+  const auto file = static_cast<std::int64_t>(std::filesystem::file_size(path("model.gguf")));
+  std::vector<ScoreMap> maps;
+  for (const int mebibytes : {60, 160}) {
+    maps.push_back(result(line + std::to_string(mebibytes) + "MiB"));
+    EXPECT_LT(maps.back().provenance.peak_memory_bytes, file + (std::int64_t{mebibytes + 32} << 20))
+        << mebibytes;
+  }
+  EXPECT_LT(maps[0].provenance.peak_memory_bytes + (16 << 20), maps[1].provenance.peak_memory_bytes)
+      << "less memory makes no difference";
+  for (std::size_t i = 0; i < maps[0].scores.size(); ++i) {
+    if (std::isnan(maps[0].scores[i])) continue;
+    EXPECT_NEAR(maps[0].scores[i], maps[1].scores[i], 1e-5);
+  }
+  const Outcome outcome = run_program(words(line + "40MiB --out " + path("no.npz").string()));
+  expect_error_with(outcome, 2, "--memory 40 MiB: expected at least ");
+  EXPECT_THAT(outcome.err, testing::HasSubstr(" MiB of it for the maps"));
 }
 
 TEST_F(Memory, WhatDoesNotFitIsRefusedBeforeAnyWork) {

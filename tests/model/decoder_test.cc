@@ -309,6 +309,45 @@ TEST_F(Unchanged, ByAShiftOfPositionsUpToRounding) {
   EXPECT_FALSE(same_bits(plain.scores, shifted.scores));
 }
 
+// The first layer's scores do not depend on any mask: what a mask shows has the value that the full
+// one gives, whatever it is the mean of, and what it hides is NaN.
+TEST_F(Unchanged, ByWhatTheMaskOfTheFirstLayerHides) {
+  DecoderOptions options;
+  options.layers = {0};
+  options.groups = 3;
+  options.per_head = options.probs = options.variance = true;
+  const auto run_with = [&](const Mask& mask) {
+    spec_.layers[0].attention.mask = mask;
+    return run(batch_, options);
+  };
+  const ScoreMap full = run_with(Mask::parse("full"));
+  for (const char* text : {"causal", "window:3", "prefix:40"}) {
+    SCOPED_TRACE(text);
+    const Mask mask = Mask::parse(text);
+    const ScoreMap masked = run_with(mask);
+    const auto expect = [&](const std::vector<float>& values, const std::vector<float>* open) {
+      const auto n = static_cast<std::size_t>(masked.n);
+      ASSERT_GE(values.size(), n * n);
+      for (std::size_t at = 0; at < values.size(); ++at) {
+        const auto key = static_cast<std::int64_t>(at % n);
+        const KeyRange seen = mask.keys(static_cast<std::int64_t>(at / n % n), masked.n);
+        if (key < seen.first || key >= seen.last) {
+          ASSERT_TRUE(std::isnan(values[at])) << at;
+        } else {
+          ASSERT_TRUE(std::isfinite(values[at])) << at;
+          const float expected = open == nullptr ? values[at] : (*open)[at];
+          ASSERT_NEAR(values[at], expected, 1e-5) << at;
+        }
+      }
+    };
+    expect(masked.scores, &full.scores);
+    expect(masked.scores_groups, &full.scores_groups);
+    expect(masked.scores_heads, &full.scores_heads);
+    expect(masked.variance, &full.variance);
+    expect(masked.probs, nullptr);
+  }
+}
+
 TEST(Decoder, StopsAfterTheScoresOfTheLastLayer) {
   TinyCheckpoint checkpoint({.layers = 3});
   const ModelSpec spec = read_model_spec(checkpoint);

@@ -28,9 +28,10 @@ inline std::vector<std::string> byte_tokens() {
   return tokens;
 }
 
-// pre: name of the pre-tokenizer; empty: the file names none.
-inline GgufWriter tiny_model(const std::string& pre = "gpt-2") {
-  constexpr std::uint32_t kHidden = 16, kWidth = 24, kHeads = 2, kKeyHeads = 1, kHeadDim = 8;
+// pre: name of the pre-tokenizer; empty: the file names none. scale: all widths times that much.
+inline GgufWriter tiny_model(const std::string& pre = "gpt-2", std::uint32_t scale = 1) {
+  constexpr std::uint32_t kHeads = 2, kKeyHeads = 1;
+  const std::uint32_t hidden = 16 * scale, width = 24 * scale, head_dim = 8 * scale;
   constexpr int kLayers = 3;
   GgufWriter writer;
   writer.text("general.architecture", "llama");
@@ -38,13 +39,13 @@ inline GgufWriter tiny_model(const std::string& pre = "gpt-2") {
   writer.integer("llama.vocab_size", kTinyVocabulary);
   writer.integer("llama.block_count", kLayers);
   writer.integer("llama.context_length", 256);
-  writer.integer("llama.embedding_length", kHidden);
-  writer.integer("llama.feed_forward_length", kWidth);
+  writer.integer("llama.embedding_length", hidden);
+  writer.integer("llama.feed_forward_length", width);
   writer.integer("llama.attention.head_count", kHeads);
   writer.integer("llama.attention.head_count_kv", kKeyHeads);
   writer.number("llama.attention.layer_norm_rms_epsilon", 1e-5F);
   writer.number("llama.rope.freq_base", 1e4F);
-  writer.integer("llama.rope.dimension_count", kHeadDim);
+  writer.integer("llama.rope.dimension_count", head_dim);
 
   std::vector<std::string> tokens = byte_tokens();
   tokens.insert(tokens.end(), {"qz", "zq", "<s>"});
@@ -67,22 +68,22 @@ inline GgufWriter tiny_model(const std::string& pre = "gpt-2") {
     writer.tensor(name, {rows, columns}, values);
   };
   const auto norm = [&](const std::string& name) {
-    std::vector<float> values(kHidden);
+    std::vector<float> values(hidden);
     for (float& value : values) value = static_cast<float>(1 + 0.3 * random.normal());
-    writer.tensor(name, {kHidden}, values);
+    writer.tensor(name, {hidden}, values);
   };
-  matrix("token_embd.weight", kTinyVocabulary, kHidden);
+  matrix("token_embd.weight", kTinyVocabulary, hidden);
   for (int layer = 0; layer < kLayers; ++layer) {
     const std::string block = "blk." + std::to_string(layer) + '.';
     norm(block + "attn_norm.weight");
-    matrix(block + "attn_q.weight", kHeads * kHeadDim, kHidden);
-    matrix(block + "attn_k.weight", kKeyHeads * kHeadDim, kHidden);
-    matrix(block + "attn_v.weight", kKeyHeads * kHeadDim, kHidden);
-    matrix(block + "attn_output.weight", kHidden, kHeads * kHeadDim);
+    matrix(block + "attn_q.weight", kHeads * head_dim, hidden);
+    matrix(block + "attn_k.weight", kKeyHeads * head_dim, hidden);
+    matrix(block + "attn_v.weight", kKeyHeads * head_dim, hidden);
+    matrix(block + "attn_output.weight", hidden, kHeads * head_dim);
     norm(block + "ffn_norm.weight");
-    matrix(block + "ffn_gate.weight", kWidth, kHidden);
-    matrix(block + "ffn_up.weight", kWidth, kHidden);
-    matrix(block + "ffn_down.weight", kHidden, kWidth);
+    matrix(block + "ffn_gate.weight", width, hidden);
+    matrix(block + "ffn_up.weight", width, hidden);
+    matrix(block + "ffn_down.weight", hidden, width);
   }
   norm("output_norm.weight");
   return writer;
