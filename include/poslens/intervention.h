@@ -32,8 +32,9 @@ Intervention parse_intervention(std::string_view text);
 // in any.
 ModelSpec apply(ModelSpec spec, const std::vector<Intervention>& interventions);
 
-// In words, for reports: "RoPE off in layers 2 to 5 (counted from 0)".
-std::string describe(const Intervention& intervention);
+// What it changes in a model (as it was before), in words, for reports: "RoPE off in layers 2-5
+// (counted from 0)", "learned positions off". Throws UsageError as apply does.
+std::string describe(const Intervention& intervention, const ModelSpec& spec);
 
 // 0-3,7 -> {0, 1, 2, 3, 7}: ascending and without repeats. Throws UsageError naming `option`.
 std::vector<int> parse_layers(std::string_view text, std::string_view option);

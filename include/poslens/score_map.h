@@ -31,10 +31,11 @@ struct Provenance {
   std::string engine;                                        // simulation: triangular or dense
   std::string model;                                         // name of the model
   std::string model_fingerprint;                             // hash of the file
-  std::string bos_policy;  // what the tokenizer's file says, and what was done
-  std::vector<std::string> interventions;
-  std::string text;              // where the tokens came from
-  std::string text_fingerprint;  // hash of the token ids
+  std::string bos_policy;                  // what the tokenizer's file says, and what was done
+  std::vector<std::string> interventions;  // as given
+  std::vector<std::string> changes;        // the same in words
+  std::string text;                        // where the tokens came from
+  std::string text_fingerprint;            // hash of the token ids
   std::int64_t documents_used = 0;
   std::int64_t documents_skipped = 0;  // too short for one sequence
   std::uint64_t seed = 0;

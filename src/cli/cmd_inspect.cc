@@ -14,6 +14,7 @@
 #include "poslens/checkpoint.h"
 #include "poslens/error.h"
 #include "poslens/hub_cache.h"
+#include "poslens/intervention.h"
 #include "poslens/model_spec.h"
 #include "poslens/tokenizer.h"
 
@@ -33,12 +34,14 @@ struct Findings {
   std::unique_ptr<Checkpoint> checkpoint;
   std::map<TensorType, TypeCount> types;
   std::int64_t parameters = 0;
-  std::optional<ModelSpec> spec;
+  std::optional<ModelSpec> spec;     // with what was changed
+  std::vector<std::string> changes;  // in words
   std::unique_ptr<Tokenizer> tokenizer;
   std::vector<std::string> unsupported;
 };
 
-Findings inspect(const std::filesystem::path& path) {
+Findings inspect(const std::filesystem::path& path,
+                 const std::vector<Intervention>& interventions) {
   Findings findings;
   findings.checkpoint = Checkpoint::open(path);
   for (const TensorEntry& tensor : findings.checkpoint->tensors()) {
@@ -52,6 +55,12 @@ Findings inspect(const std::filesystem::path& path) {
     findings.spec = read_model_spec(*findings.checkpoint);
   } catch (const Error& error) {
     findings.unsupported.emplace_back(error.what());
+  }
+  if (findings.spec) {
+    for (const Intervention& intervention : interventions) {
+      findings.changes.push_back(describe(intervention, *findings.spec));
+    }
+    findings.spec = poslens::apply(*findings.spec, interventions);
   }
   try {
     findings.tokenizer = Tokenizer::open(*findings.checkpoint);
@@ -97,6 +106,7 @@ Json to_json(const Findings& findings) {
                      {"hidden", spec.hidden},
                      {"vocabulary", spec.vocabulary},
                      {"context_length", spec.context_length},
+                     {"changes", findings.changes},
                      {"description", lines_of(describe(spec))}};
   }
   json["tokenizer"] = nullptr;
@@ -128,6 +138,7 @@ std::string in_words(const Findings& findings) {
   if (findings.spec) {
     text += "model\n";
     for (const std::string& line : lines_of(describe(*findings.spec))) text += "  " + line + '\n';
+    for (const std::string& change : findings.changes) text += "changed      " + change + '\n';
   }
   if (const Tokenizer* tokenizer = findings.tokenizer.get(); tokenizer != nullptr) {
     const BosRule& rule = tokenizer->bos_rule();
@@ -147,6 +158,7 @@ std::string in_words(const Findings& findings) {
 void add_inspect(CLI::App& app) {
   struct Options {
     std::string model;
+    std::vector<Intervention> interventions;
     bool json = false;
   };
   const auto options = std::make_shared<Options>();
@@ -154,9 +166,10 @@ void add_inspect(CLI::App& app) {
       "inspect", "What a model file is, what was understood, what is unsupported; never runs it");
   command->footer("Example:\n  poslens inspect model.gguf");
   add_model_argument(*command, options->model);
+  add_intervene_option(*command, options->interventions);
   command->add_flag("--json", options->json, "Print JSON");
   command->callback([options] {
-    const Findings findings = inspect(find_model(options->model));
+    const Findings findings = inspect(find_model(options->model), options->interventions);
     if (options->json) {
       std::cout << to_json(findings).dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
     } else {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "cli/model_options.h"
 #include "cli/options.h"
 #include "poslens/measures.h"
 #include "report/measures_file.h"
@@ -33,16 +34,17 @@ void run(const Options& options) {
                       {"source", to_string(map.source)},
                       {"stage", to_string(map.stage)},
                       {"n", map.n},
+                      {"changes", map.provenance.changes},
                       {"groups", map.groups},
                       {"layers", layers_json(layers)}});
       continue;
     }
-    std::cout << fmt::format("{}: {} map, stage {}, n {}, {}\n{}\n", path.string(),
-                             to_string(map.source), to_string(map.stage), map.n,
-                             map.groups > 1
-                                 ? fmt::format("{} groups of samples", map.groups)
-                                 : "no groups of samples: sampling noise counts as signal",
-                             measures_table(layers));
+    std::cout << fmt::format(
+        "{}: {} map, stage {}, n {}{}, {}\n{}\n", path.string(), to_string(map.source),
+        to_string(map.stage), map.n, changes_in_words(map.provenance),
+        map.groups > 1 ? fmt::format("{} groups of samples", map.groups)
+                       : "no groups of samples: sampling noise counts as signal",
+        measures_table(layers));
   }
   if (options.json) {
     std::cout << list.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';

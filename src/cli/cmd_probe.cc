@@ -44,9 +44,10 @@ void run(Options& options) {
   const Shard shard = options.probe.shard.value_or(Shard());
   const std::int64_t sequences = shard.of(corpus.batch.sequences()).size();
   const auto tokens = static_cast<double>(sequences * corpus.batch.length);
-  std::cout << fmt::format("{}: {} layers over {:.0f} tokens in {:.1f} s ({:.0f} tokens/s)\n",
+  std::cout << fmt::format("{}: {} layers over {:.0f} tokens in {:.1f} s ({:.0f} tokens/s){}\n",
                            options.output.out.string(), map.layers.size(), tokens,
-                           map.provenance.seconds, tokens / map.provenance.seconds);
+                           map.provenance.seconds, tokens / map.provenance.seconds,
+                           changes_in_words(map.provenance));
 }
 
 }  // namespace
@@ -64,20 +65,7 @@ void add_probe(CLI::App& app) {
   command->add_flag("--per-head", decoder.per_head, "Keep the map of every head");
   command->add_flag("--probs", decoder.probs, "Keep mean attention probabilities");
   command->add_flag("--variance", decoder.variance, "Keep the variance over sequences");
-  command
-      ->add_option_function<std::vector<std::string>>(
-          "--intervene",
-          [options](const std::vector<std::string>& texts) {
-            for (const std::string& text : texts) {
-              options->probe.interventions.push_back(parse_intervention(text));
-            }
-          },
-          "Change the model: rope=none@2-5, position=none, rope=theta:1e6, mask=full@0, "
-          "mask=window:128, "
-          "positions=+1000, bos=none; repeatable")
-      ->expected(1)
-      ->take_all()
-      ->type_name("SPEC");
+  add_intervene_option(*command, options->probe.interventions);
   command
       ->add_option_function<std::string>(
           "--shuffle",

@@ -1,5 +1,8 @@
 #include "cli/model_options.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <charconv>
 #include <cmath>
 #include <string_view>
@@ -8,7 +11,6 @@
 
 #include "cli/options.h"
 #include "poslens/error.h"
-#include "poslens/intervention.h"
 
 namespace poslens::cli {
 namespace {
@@ -47,6 +49,27 @@ void ModelOptions::validate() const {
     throw UsageError("--groups " + std::to_string(decoder.groups) + ": expected 1 to " +
                      std::to_string(corpus.sequences) + ", the number of sequences");
   }
+}
+
+void add_intervene_option(CLI::App& command, std::vector<Intervention>& interventions) {
+  command
+      .add_option_function<std::vector<std::string>>(
+          "--intervene",
+          [&interventions](const std::vector<std::string>& texts) {
+            for (const std::string& text : texts) {
+              interventions.push_back(parse_intervention(text));
+            }
+          },
+          "Change the model: rope=none@2-5, position=none, rope=theta:1e6, mask=full@0, "
+          "mask=window:128, mask=prefix:16, positions=+1000, bos=none; repeatable")
+      ->expected(1)
+      ->take_all()
+      ->type_name("SPEC");
+}
+
+std::string changes_in_words(const Provenance& provenance) {
+  if (provenance.changes.empty()) return "";
+  return fmt::format(", changed: {}", fmt::join(provenance.changes, "; "));
 }
 
 void add_model_argument(CLI::App& command, std::string& model) {
@@ -94,7 +117,9 @@ void add_model_options(CLI::App& command, ModelOptions& options) {
       .add_option_function<std::string>(
           "--memory",
           [&decoder](const std::string& text) { decoder.memory_bytes = parse_memory(text); },
-          "How much memory to plan for (default 4GiB)")
+          "How much memory to take at most, beside the mapped model and 32 MiB for the program "
+          "itself "
+          "(default 4GiB)")
       ->type_name("SIZE");
   add_number(command, "--seed", options.seed, "Seed of the shuffle");
 }

@@ -3,9 +3,12 @@
 
 #include <CLI/CLI.hpp>
 #include <string>
+#include <vector>
 
 #include "poslens/corpus.h"
 #include "poslens/decoder.h"
+#include "poslens/intervention.h"
+#include "poslens/score_map.h"
 
 namespace poslens::cli {
 
@@ -19,6 +22,12 @@ struct ModelOptions {
   // DecoderOptions::validate, once the model is known.
   void validate() const;
 };
+
+// --intervene, repeatable.
+void add_intervene_option(CLI::App& command, std::vector<Intervention>& interventions);
+
+// ", changed: no BOS; RoPE off in all layers", or nothing.
+std::string changes_in_words(const Provenance& provenance);
 
 // MODEL: a path or an id.
 void add_model_argument(CLI::App& command, std::string& model);

@@ -24,6 +24,10 @@ constexpr std::pair<const char*, std::string Provenance::*> kTexts[] = {
     {"program", &Provenance::program},
     {"command_line", &Provenance::command_line},
 };
+constexpr std::pair<const char*, std::vector<std::string> Provenance::*> kLists[] = {
+    {"interventions", &Provenance::interventions},
+    {"changes", &Provenance::changes},
+};
 constexpr std::pair<const char*, std::int64_t Provenance::*> kNumbers[] = {
     {"documents_used", &Provenance::documents_used},
     {"documents_skipped", &Provenance::documents_skipped},
@@ -77,7 +81,7 @@ std::string meta_json(const ScoreMap& map) {
     if (!(provenance.*field).empty()) json[key] = provenance.*field;
   }
   if (map.source == Source::model) {
-    json["interventions"] = provenance.interventions;
+    for (const auto& [key, field] : kLists) json[key] = provenance.*field;
     for (const auto& [key, field] : kNumbers) json[key] = provenance.*field;
   }
   json["options"] = Json::object();
@@ -106,8 +110,8 @@ void read_meta(std::string_view text, ScoreMap& map) {
     for (const auto& [key, field] : kNumbers) {
       if (json.contains(key)) provenance.*field = json.at(key).get<std::int64_t>();
     }
-    if (json.contains("interventions")) {
-      provenance.interventions = json.at("interventions").get<std::vector<std::string>>();
+    for (const auto& [key, field] : kLists) {
+      if (json.contains(key)) provenance.*field = json.at(key).get<std::vector<std::string>>();
     }
     for (const auto& [name, value] : json.at("options").items()) {
       provenance.options.emplace_back(name, value.get<std::string>());

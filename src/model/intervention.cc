@@ -141,23 +141,49 @@ void change(ModelSpec& spec, const Intervention& intervention) {
   }
 }
 
-// "every layer", "layer 3", "layers 2 to 5 and 7"
-std::string in_words(const std::vector<int>& layers) {
-  if (layers.empty()) return "every layer";
+// "all layers", "layer 3 (counted from 0)", "layers 2-5,7 (counted from 0)"
+std::string in_words(const std::vector<int>& layers, const ModelSpec& spec) {
+  if (layers.size() == spec.layers.size()) return "all layers";
   std::vector<std::string> ranges;
   for (std::size_t i = 0; i < layers.size();) {
     std::size_t last = i;
     while (last + 1 < layers.size() && layers[last + 1] == layers[last] + 1) ++last;
     ranges.push_back(last == i ? std::to_string(layers[i])
-                               : fmt::format("{} to {}", layers[i], layers[last]));
+                               : fmt::format("{}-{}", layers[i], layers[last]));
     i = last + 1;
   }
-  std::string text = ranges.back();
-  if (ranges.size() > 1) {
-    ranges.pop_back();
-    text = fmt::format("{} and {}", fmt::join(ranges, ", "), text);
+  return fmt::format("{} {} (counted from 0)", layers.size() == 1 ? "layer" : "layers",
+                     fmt::join(ranges, ","));
+}
+
+// What position=none takes away.
+std::string encodings_off(const std::vector<int>& layers, const ModelSpec& spec) {
+  std::vector<std::string> parts;
+  if (!spec.learned_positions.empty()) parts.emplace_back("learned positions off");
+  std::vector<int> turned, biased;
+  for (const int layer : layers) {
+    const AttentionSpec& attention = spec.layers[static_cast<std::size_t>(layer)].attention;
+    if (attention.rotary) turned.push_back(layer);
+    if (attention.alibi) biased.push_back(layer);
   }
-  return fmt::format("{} {} (counted from 0)", layers.size() == 1 ? "layer" : "layers", text);
+  if (!turned.empty()) parts.push_back("RoPE off in " + in_words(turned, spec));
+  if (!biased.empty()) parts.push_back("ALiBi off in " + in_words(biased, spec));
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::string mask_in_words(const Mask& mask) {
+  switch (mask.kind) {
+    case Mask::Kind::full:
+      return "full, every token sees every other,";
+    case Mask::Kind::window:
+      return fmt::format("window of {} keys", mask.size);
+    case Mask::Kind::prefix:
+      return fmt::format("prefix of {} tokens that see each other, causal after it,", mask.size);
+    case Mask::Kind::strided:  // refused when parsed
+    case Mask::Kind::causal:
+      break;
+  }
+  return "causal";
 }
 
 }  // namespace
@@ -229,36 +255,22 @@ ModelSpec apply(ModelSpec spec, const std::vector<Intervention>& interventions) 
   return spec;
 }
 
-std::string describe(const Intervention& intervention) {
-  const std::string where = in_words(intervention.layers);
-  if (intervention.key == "position") return "no positional encoding in " + where;
-  if (intervention.key == "rope") {
-    return intervention.value == "none"
-               ? "RoPE off in " + where
-               : fmt::format("RoPE theta {:g} in {}", rope_theta(intervention), where);
-  }
-  if (intervention.key == "mask") {
-    const Mask mask = parse_mask(intervention);
-    switch (mask.kind) {
-      case Mask::Kind::full:
-        return "every token sees every other in " + where;
-      case Mask::Kind::window:
-        return fmt::format("tokens see the last {} tokens, themselves included, in {}", mask.size,
-                           where);
-      case Mask::Kind::prefix:
-        return fmt::format("the first {} tokens see each other, causal after them, in {}",
-                           mask.size, where);
-      case Mask::Kind::strided:  // refused when parsed
-      case Mask::Kind::causal:
-        break;
-    }
-    return "causal mask in " + where;
-  }
+std::string describe(const Intervention& intervention, const ModelSpec& spec) {
   if (intervention.key == "positions") {
-    return fmt::format("positions start at {}", position_shift(intervention));
+    return fmt::format("positions moved by +{}", position_shift(intervention));
   }
-  return bos_policy(intervention) == BosPolicy::none ? "no BOS token in front"
-                                                     : "BOS token in front";
+  if (intervention.key == "bos") {
+    return bos_policy(intervention) == BosPolicy::none ? "no BOS"
+                                                       : "BOS in front of every sequence";
+  }
+  const std::vector<int> layers = layers_of(intervention, spec);
+  if (intervention.key == "position") return encodings_off(layers, spec);
+  const std::string where = in_words(layers, spec);
+  if (intervention.key == "mask") {
+    return fmt::format("mask: {} in {}", mask_in_words(parse_mask(intervention)), where);
+  }
+  if (intervention.value == "none") return "RoPE off in " + where;
+  return fmt::format("RoPE theta {:g} in {}", rope_theta(intervention), where);
 }
 
 }  // namespace poslens

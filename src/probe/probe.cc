@@ -64,6 +64,7 @@ Provenance provenance_of(const LoadedModel& model, const ModelSpec& spec, const 
   provenance.bos_policy = corpus.bos_policy;
   for (const Intervention& intervention : options.interventions) {
     provenance.interventions.push_back(intervention.text);
+    provenance.changes.push_back(describe(intervention, model.spec));
   }
   provenance.text = corpus.source;
   provenance.text_fingerprint = corpus.fingerprint;

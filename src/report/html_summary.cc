@@ -84,6 +84,7 @@ std::vector<Fact> facts_of(const CellResult& result) {
       {"Samples per pair", samples_of(map)},
       {"Positions", fmt::format("{}", map.n)},
       {"Source and stage", to_string(map.source) + ", " + to_string(map.stage)},
+      {"Changed", fmt::format("{}", fmt::join(provenance.changes, "; "))},
       {"Interventions", provenance.interventions.empty()
                             ? std::string("none")
                             : fmt::format("{}", fmt::join(provenance.interventions, ", "))},

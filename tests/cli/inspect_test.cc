@@ -13,10 +13,10 @@ using testing::HasSubstr;
 
 class Inspect : public ProgramTest {
  protected:
-  Outcome inspect(const GgufWriter& model, const std::string& option = "") const {
+  Outcome inspect(const GgufWriter& model, const std::string& options = "") const {
     model.write(path("model.gguf").string());
     std::vector<std::string> arguments = {"inspect", path("model.gguf").string()};
-    if (!option.empty()) arguments.push_back(option);
+    for (const std::string& word : words(options)) arguments.push_back(word);
     return run_program(arguments);
   }
 };
@@ -51,6 +51,18 @@ TEST_F(Inspect, Json) {
   EXPECT_EQ(json["tokenizer"]["adds_bos"], false);
   EXPECT_EQ(json["tokenizer"]["bos"], 258);
   EXPECT_TRUE(json["unsupported"].empty());
+}
+
+TEST_F(Inspect, ShowsAChangedModel) {
+  const Outcome outcome =
+      inspect(tiny_model(), "--intervene=rope=none@1 --intervene=mask=window:128");
+  EXPECT_THAT(outcome.out, HasSubstr("layer 1: RoPE: none; mask: window:128\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("changed      RoPE off in layer 1 (counted from 0)\n"
+                                     "changed      mask: window of 128 keys in all layers\n"));
+  const auto json = nlohmann::json::parse(inspect(tiny_model(), "--json --intervene=bos=none").out);
+  EXPECT_EQ(json.at("model").at("changes"), nlohmann::json::array({"no BOS"}));
+  expect_error(inspect(tiny_model(), "--intervene=rope=none@3"), 2,
+               "--intervene rope=none@3: layer 3: the model has 3 layers, 0 to 2");
 }
 
 TEST_F(Inspect, SaysWhatIsUnsupportedAndShowsTheRest) {

@@ -86,6 +86,29 @@ TEST_F(Probe, WritesAnArtefactAndOneLine) {
   EXPECT_GT(provenance.peak_memory_bytes, 1 << 20);
 }
 
+TEST_F(Probe, SaysInWordsWhatWasChanged) {
+  const Outcome outcome = probe(
+      "--text @book.txt --length 10 --sequences 4 --groups 2 --intervene rope=none@1-2 --intervene "
+      "bos=force --intervene mask=window:3@0");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out,
+              testing::EndsWith(", changed: RoPE off in layers 1-2 (counted from 0); BOS in front "
+                                "of every sequence; mask: window of 3 keys in layer 0 (counted "
+                                "from 0)\n"));
+  const ScoreMap map = load_score_map(path("map.npz"));
+  EXPECT_THAT(map.provenance.interventions,
+              ElementsAre("rope=none@1-2", "bos=force", "mask=window:3@0"));
+  EXPECT_THAT(
+      map.provenance.changes,
+      ElementsAre("RoPE off in layers 1-2 (counted from 0)", "BOS in front of every sequence",
+                  "mask: window of 3 keys in layer 0 (counted from 0)"));
+  const Outcome metrics = run_program({"metrics", path("map.npz").string()});
+  EXPECT_THAT(metrics.out,
+              HasSubstr("n 10, changed: RoPE off in layers 1-2 (counted from 0); BOS"));
+  const Outcome json = run_program({"metrics", path("map.npz").string(), "--json"});
+  EXPECT_EQ(nlohmann::json::parse(json.out)[0]["changes"][1], "BOS in front of every sequence");
+}
+
 // Each byte of the text is one token, and its own id.
 TEST_F(Probe, TextAndItsTokenIdsGiveTheSameMap) {
   std::string ids = "{\"tokens\": [[";

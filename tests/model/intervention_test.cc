@@ -167,21 +167,41 @@ TEST(Interventions, PositionTakesAwayWhateverThereIs) {
 }
 
 TEST(Interventions, InWords) {
-  const auto words = [](const char* text) { return describe(parse_intervention(text)); };
-  EXPECT_EQ(words("position=none@2"), "no positional encoding in layer 2 (counted from 0)");
-  EXPECT_EQ(words("rope=none"), "RoPE off in every layer");
-  EXPECT_EQ(words("rope=none@2-5"), "RoPE off in layers 2 to 5 (counted from 0)");
+  const ModelSpec spec = tiny_spec();
+  const auto words = [&](const char* text) { return describe(parse_intervention(text), spec); };
+  EXPECT_EQ(words("rope=none"), "RoPE off in all layers");
+  EXPECT_EQ(words("rope=none@0-3"), "RoPE off in all layers");
+  EXPECT_EQ(words("rope=none@1-2"), "RoPE off in layers 1-2 (counted from 0)");
   EXPECT_EQ(words("rope=theta:1e6@0"), "RoPE theta 1e+06 in layer 0 (counted from 0)");
-  EXPECT_EQ(words("mask=full@0-1,3,7-9"),
-            "every token sees every other in layers 0 to 1, 3 and 7 to 9 (counted from 0)");
-  EXPECT_EQ(words("mask=window:5"),
-            "tokens see the last 5 tokens, themselves included, in every layer");
+  EXPECT_EQ(words("mask=full@0-1,3"),
+            "mask: full, every token sees every other, in layers 0-1,3 (counted from 0)");
+  EXPECT_EQ(words("mask=window:128@0"), "mask: window of 128 keys in layer 0 (counted from 0)");
   EXPECT_EQ(words("mask=prefix:6"),
-            "the first 6 tokens see each other, causal after them, in every layer");
-  EXPECT_EQ(words("mask=causal"), "causal mask in every layer");
-  EXPECT_EQ(words("positions=+1000"), "positions start at 1000");
-  EXPECT_EQ(words("bos=none"), "no BOS token in front");
-  EXPECT_EQ(words("bos=force"), "BOS token in front");
+            "mask: prefix of 6 tokens that see each other, causal after it, in all layers");
+  EXPECT_EQ(words("mask=causal"), "mask: causal in all layers");
+  EXPECT_EQ(words("positions=+1000"), "positions moved by +1000");
+  EXPECT_EQ(words("bos=none"), "no BOS");
+  EXPECT_EQ(words("bos=force"), "BOS in front of every sequence");
+  EXPECT_EQ(words("position=none@2"), "RoPE off in layer 2 (counted from 0)");
+  EXPECT_THROW(words("rope=none@4"), UsageError);
+}
+
+// position=none is named by what the model has.
+TEST(Interventions, WhateverThereIsInWords) {
+  ModelSpec spec = tiny_spec();
+  const auto words = [&] { return describe(parse_intervention("position=none"), spec); };
+  EXPECT_EQ(words(), "RoPE off in all layers");
+  spec.layers[1].attention.rotary.reset();  // as smollm3 has it
+  EXPECT_EQ(words(), "RoPE off in layers 0,2-3 (counted from 0)");
+  spec.layers[1].attention.alibi = AlibiSpec{};
+  EXPECT_EQ(words(),
+            "RoPE off in layers 0,2-3 (counted from 0), ALiBi off in layer 1 (counted from 0)");
+  for (LayerSpec& layer : spec.layers) {
+    layer.attention.rotary.reset();
+    layer.attention.alibi.reset();
+  }
+  spec.learned_positions = "wpe";
+  EXPECT_EQ(words(), "learned positions off");
 }
 
 }  // namespace
