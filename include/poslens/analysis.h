@@ -13,17 +13,27 @@
 
 namespace poslens {
 
+// What tells a model where a token stands, besides the mask.
+struct PositionEncoding {
+  std::string name = "RoPE";  // in words: RoPE, ALiBi, learned positions, or several of them
+  std::string tag = "rope";   // in names of cells: rope, alibi, learned, or encoding for several
+  std::string where{};        // "in 3 of 4 layers" where the others have none
+  std::string off = "rope=none";  // the intervention that takes it away
+};
+// Throws Error when there is none.
+PositionEncoding encoding_of(const ModelSpec& spec);
+
 // One run of the model.
 struct Cell {
-  std::string name;   // file name: rope_causal, ...
+  std::string name;   // file name: rope_causal, norope_full, alibi_causal, ...
   std::string title;  // in words
   std::vector<Intervention> interventions;
   bool shuffled = false;
 };
 
-// {RoPE on, off} x {causal, full mask}, then the controls with shuffled tokens: the model as it is
-// (architecture or text?), and without RoPE and mask (must be constant off the diagonal). Throws
-// Error when the model has no rotary encoding, or no causal mask, to take away.
+// {encoding on, off} x {causal, full mask}, then the controls with shuffled tokens: the model as it
+// is (architecture or text?), and without encoding and mask (must be constant off the diagonal).
+// Throws Error when the model has no encoding, or no causal mask, to take away.
 std::vector<Cell> factorial_cells(const ModelSpec& spec);
 
 struct CellResult {
@@ -50,6 +60,7 @@ struct AnalysisOptions {
 struct Analysis {
   std::vector<CellResult> cells;
   std::string model_name;
+  PositionEncoding encoding;
   // What the answer rests on, by name; shares and ratios, layers with a position signal only.
   std::vector<std::pair<std::string, Estimate>> findings;
   std::string answer;  // the conclusion in plain words, one paragraph per line
@@ -59,6 +70,8 @@ struct Analysis {
 
   // The cell of that name. Throws std::out_of_range when there is none.
   const CellResult& cell(std::string_view name) const;
+  // That of {encoding on, off} x {causal, full mask}.
+  const CellResult& cell(bool encoded, bool causal) const;
 };
 
 // Runs all cells; writes CELL.npz, figures/CELL.svg, measures.csv, measures.json and, when all of

@@ -89,31 +89,59 @@ void clear(const fs::path& folder, const std::vector<Cell>& cells) {
 
 }  // namespace
 
-std::vector<Cell> factorial_cells(const ModelSpec& spec) {
-  const auto layer_has = [&](const auto& property) {
-    return std::any_of(spec.layers.begin(), spec.layers.end(),
-                       [&](const LayerSpec& layer) { return property(layer.attention); });
+PositionEncoding encoding_of(const ModelSpec& spec) {
+  const auto layers_with = [&](const auto& property) {
+    return std::count_if(spec.layers.begin(), spec.layers.end(),
+                         [&](const LayerSpec& layer) { return property(layer.attention); });
   };
-  if (!layer_has([](const AttentionSpec& attention) { return attention.rotary.has_value(); })) {
+  const auto rotary = layers_with([](const AttentionSpec& a) { return a.rotary.has_value(); });
+  const auto alibi = layers_with([](const AttentionSpec& a) { return a.alibi.has_value(); });
+  std::vector<PositionEncoding> found;
+  if (!spec.learned_positions.empty()) found.push_back({"learned positions", "learned"});
+  if (rotary > 0) found.push_back({"RoPE", "rope"});
+  if (alibi > 0) found.push_back({"ALiBi", "alibi"});
+  if (found.empty()) {
     throw Error(spec.name +
-                ": has no rotary encoding, and analyze takes it away to see what is "
-                "left; `poslens probe` measures the model as it is");
+                ": has no positional encoding, and analyze takes it away to see what is left; "
+                "`poslens probe` measures the model as it is");
   }
-  if (!layer_has([](const AttentionSpec& attention) { return attention.mask.is_causal(); })) {
+  PositionEncoding encoding = found[0];
+  for (std::size_t k = 1; k < found.size(); ++k) {
+    encoding.name += " and " + found[k].name;
+    encoding.tag = "encoding";
+  }
+  const std::int64_t layers = std::ssize(spec.layers);
+  const std::int64_t with = layers_with([](const AttentionSpec& a) { return a.rotary || a.alibi; });
+  if (spec.learned_positions.empty() && with < layers) {
+    encoding.where = fmt::format("in {} of {} layers", with, layers);
+  }
+  encoding.off = encoding.tag == "rope" && with == layers ? "rope=none" : "position=none";
+  return encoding;
+}
+
+std::vector<Cell> factorial_cells(const ModelSpec& spec) {
+  const PositionEncoding encoding = encoding_of(spec);
+  if (std::none_of(spec.layers.begin(), spec.layers.end(),
+                   [](const LayerSpec& layer) { return layer.attention.mask.is_causal(); })) {
     throw Error(spec.name +
                 ": has no causal mask, and analyze takes it away to see what is left; "
                 "`poslens probe` measures the model as it is");
   }
-  const Intervention no_rope = parse_intervention("rope=none");
+  const Intervention off = parse_intervention(encoding.off);
   const Intervention full = parse_intervention("mask=full");
   const std::string mask = mask_in_words(spec);
+  const std::string on = encoding.where.empty()
+                             ? encoding.name
+                             : fmt::format("{} ({})", encoding.name, encoding.where);
+  const std::string none = "no " + encoding.name;
+  const std::string& tag = encoding.tag;
   return {
-      {"rope_causal", "RoPE, " + mask + " (the model as it is)", {}, false},
-      {"rope_full", "RoPE, full mask", {full}, false},
-      {"norope_causal", "no RoPE, " + mask, {no_rope}, false},
-      {"norope_full", "no RoPE, full mask", {no_rope, full}, false},
+      {tag + "_causal", fmt::format("{}, {} (the model as it is)", on, mask), {}, false},
+      {tag + "_full", on + ", full mask", {full}, false},
+      {fmt::format("no{}_causal", tag), fmt::format("{}, {}", none, mask), {off}, false},
+      {fmt::format("no{}_full", tag), none + ", full mask", {off, full}, false},
       {"control_shuffled", "the model as it is, tokens shuffled", {}, true},
-      {"control_null", "no RoPE, full mask, tokens shuffled", {no_rope, full}, true},
+      {"control_null", none + ", full mask, tokens shuffled", {off, full}, true},
   };
 }
 
@@ -138,6 +166,7 @@ Analysis analyze(const LoadedModel& model, const Corpus& corpus, const AnalysisO
 
   Analysis analysis;
   analysis.model_name = model.spec.name;
+  analysis.encoding = encoding_of(model.spec);
   analysis.length = corpus.batch.length;
   analysis.sequences = corpus.batch.sequences();
   analysis.groups = options.decoder.groups;

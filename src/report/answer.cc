@@ -51,7 +51,7 @@ bool differ(const Estimate& a, const Estimate& b) {
 class Writer {
  public:
   explicit Writer(Analysis& analysis)
-      : analysis_(analysis), baseline_(analysis.cell("rope_causal")), model_(analysis.model_name) {
+      : analysis_(analysis), baseline_(analysis.cell(true, true)), model_(analysis.model_name) {
     for (std::size_t place = 0; place < baseline_.layers.size(); ++place) {
       if (beyond_noise(baseline_.layers[place].all_keys.total)) signal_.push_back(place);
     }
@@ -62,7 +62,7 @@ class Writer {
       headline();
       first_layer();
       without_mask();
-      without_rope();
+      without_encoding();
       neither();
       shuffled();
     } else {
@@ -130,7 +130,7 @@ class Writer {
 
   void headline() {
     const Estimate all = share(baseline_, kAllKeys);
-    const Estimate rest_share = find("relative_share_rope_causal", rest(all));
+    const Estimate rest_share = find("relative_share_" + baseline_.cell.name, rest(all));
     std::string text;
     if (!beyond_noise(all)) {
       text = fmt::format(
@@ -177,10 +177,18 @@ class Writer {
         verdict(own), percent(own), percent(mixed));
     if (beyond_noise(own) && std::isfinite(mixed.standard_error)) {
       text += beyond_noise(mixed)
-                  ? " The text alone does not explain it."
+                  ? unexplained()
                   : " Shuffling takes it away: it comes from what stands where in the text.";
     }
     paragraph(text);
+  }
+
+  std::string unexplained() const {
+    std::string text = " The text alone does not explain it";
+    if (analysis_.encoding.name.find("learned") != std::string::npos) {
+      text += ": learned positions are absolute";
+    }
+    return text + '.';
   }
 
   // "the position signal is 12 % of what it was (34 % without the first key)"
@@ -191,7 +199,7 @@ class Writer {
   }
 
   void without_mask() {
-    const CellResult& cell = analysis_.cell("rope_full");
+    const CellResult& cell = analysis_.cell(true, false);
     std::string text = "Without the causal mask " + left(cell);
     if (beyond_noise(share(baseline_, kAllKeys))) {
       const Estimate kept = nonrelative_left(cell, kAllKeys);
@@ -204,14 +212,22 @@ class Writer {
     } else {
       text += '.';
     }
+    if (analysis_.encoding.name.find("ALiBi") != std::string::npos) {
+      text +=
+          " ALiBi's bias grows with the key's position, so that keys behind the query are "
+          "favoured then.";
+    }
     text +=
         fmt::format(" The share that is not relative is then {}.", percent(share(cell, kAllKeys)));
     paragraph(text);
   }
 
-  void without_rope() {
-    const CellResult& cell = analysis_.cell("norope_causal");
-    std::string text = "Without RoPE " + left(cell);
+  void without_encoding() {
+    const CellResult& cell = analysis_.cell(false, true);
+    const PositionEncoding& encoding = analysis_.encoding;
+    std::string text = "Without " + encoding.name;
+    if (!encoding.where.empty()) text += fmt::format(", which works {},", encoding.where);
+    text += ' ' + left(cell);
     if (has_signal(cell)) {
       text += fmt::format(
           "; {} of that is not relative. It is what the causal mask alone gives "
@@ -224,7 +240,7 @@ class Writer {
   }
 
   void neither() {
-    const CellResult& cell = analysis_.cell("norope_full");
+    const CellResult& cell = analysis_.cell(false, false);
     const bool something = has_signal(cell);
     paragraph(fmt::format("Without both {}{}.", left(cell),
                           something
@@ -270,9 +286,10 @@ class Writer {
     }
     std::vector<const Estimate*> inputs;
     for (const std::size_t place : signal_) inputs.push_back(&relative[place]);
-    std::string text =
-        "Control, nothing to tell positions by: without RoPE and mask and with shuffled tokens the "
-        "map must be constant off the diagonal. ";
+    std::string text = fmt::format(
+        "Control, nothing to tell positions by: without {} and mask and with shuffled "
+        "tokens the map must be constant off the diagonal. ",
+        analysis_.encoding.name);
     // One layer in ten may exceed two standard errors by chance.
     const bool few = 10 * static_cast<std::size_t>(above) <= cell.variation.size();
     bool constant = few;
@@ -319,6 +336,11 @@ const CellResult& Analysis::cell(std::string_view name) const {
     if (result.cell.name == name) return result;
   }
   throw std::out_of_range("no cell " + std::string(name));
+}
+
+const CellResult& Analysis::cell(bool encoded, bool causal) const {
+  return cell(
+      fmt::format("{}{}_{}", encoded ? "" : "no", encoding.tag, causal ? "causal" : "full"));
 }
 
 bool beyond_noise(const Estimate& estimate) { return estimate.value > 2 * estimate.standard_error; }

@@ -183,6 +183,7 @@ TEST_F(AnalysisTest, ThereMustBeSomethingToTakeAway) {
   ModelSpec no_rope = model_.spec;
   for (LayerSpec& layer : no_rope.layers) layer.attention.rotary.reset();
   EXPECT_THROW(factorial_cells(no_rope), Error);
+  EXPECT_EQ(factorial_cells(model_.spec)[2].interventions[0].text, "rope=none");
   ModelSpec no_mask = model_.spec;
   for (LayerSpec& layer : no_mask.layers) layer.attention.mask.kind = Mask::Kind::full;
   EXPECT_THROW(factorial_cells(no_mask), Error);
@@ -190,6 +191,69 @@ TEST_F(AnalysisTest, ThereMustBeSomethingToTakeAway) {
   windows.layers[1].attention.mask = Mask::parse("window:4");
   EXPECT_THAT(factorial_cells(windows)[0].title, HasSubstr("causal and window:4 mask"));
 }
+
+// Models with another encoding than RoPE, or with it in some layers alone, are taken apart by
+// position=none and named by what they have.
+struct Encoded {
+  const char* fixture;
+  const char* tag;
+  const char* baseline;  // title
+  const char* change;    // of the cell without encoding
+  const char* sentence;
+};
+
+class OtherEncodings : public testing::TestWithParam<Encoded> {};
+
+TEST_P(OtherEncodings, AreTakenAwayAndNamed) {
+  const Encoded& expected = GetParam();
+  const TemporaryFolder folder;
+  const LoadedModel model =
+      load_model(fs::path(POSLENS_SOURCE) / "tests/model/golden" / expected.fixture);
+  AnalysisOptions options;
+  options.folder = folder.path() / "results";
+  options.decoder.groups = 6;
+  const Analysis analysis = analyze(model, random_corpus(120, 8), options);
+  const std::string tag = expected.tag;
+  ASSERT_EQ(analysis.cells.size(), 6u);
+  EXPECT_EQ(analysis.cells[0].cell.name, tag + "_causal");
+  EXPECT_EQ(analysis.cells[1].cell.name, tag + "_full");
+  EXPECT_EQ(analysis.cells[2].cell.name, "no" + tag + "_causal");
+  EXPECT_EQ(analysis.cells[3].cell.name, "no" + tag + "_full");
+  EXPECT_EQ(analysis.cells[0].cell.title, expected.baseline);
+  for (const std::size_t without : {2, 3, 5}) {
+    const Provenance& provenance = analysis.cells[without].map.provenance;
+    EXPECT_EQ(provenance.interventions[0], "position=none");
+    EXPECT_EQ(provenance.changes[0], expected.change);
+  }
+  // Nothing is left to tell positions by.
+  for (const Estimate& variation : analysis.cell("control_null").variation) {
+    EXPECT_LT(variation.value, 4 * variation.standard_error);
+  }
+  EXPECT_THAT(analysis.answer, HasSubstr(expected.sentence));
+  EXPECT_THAT(content(options.folder / "report.html"), HasSubstr(expected.change));
+  const auto json = nlohmann::json::parse(content(options.folder / "measures.json"));
+  EXPECT_TRUE(json.at("findings").contains("nonrelative_share_" + tag + "_causal"));
+  EXPECT_TRUE(json.at("findings").contains("total_left_no" + tag + "_causal"));
+  EXPECT_EQ(analysis.answer.find("RoPE") != std::string::npos, tag == "rope");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Fixtures, OtherEncodings,
+    testing::Values(Encoded{"gpt2_plain", "learned",
+                            "learned positions, causal mask (the model as it is)",
+                            "learned positions off",
+                            "Without learned positions the position signal is"},
+                    Encoded{"bloom_plain", "alibi", "ALiBi, causal mask (the model as it is)",
+                            "ALiBi off in all layers", "Without ALiBi the position signal is"},
+                    Encoded{"mpt_plain", "alibi", "ALiBi, causal mask (the model as it is)",
+                            "ALiBi off in all layers", "keys behind the query are favoured then"},
+                    Encoded{"falcon_alibi", "alibi", "ALiBi, causal mask (the model as it is)",
+                            "ALiBi off in all layers", "without ALiBi and mask"},
+                    Encoded{"smollm3_plain", "rope",
+                            "RoPE (in 3 of 4 layers), causal mask (the model as it is)",
+                            "RoPE off in layers 0-2 (counted from 0)",
+                            "Without RoPE, which works in 3 of 4 layers, the position signal is"}),
+    [](const auto& tested) { return std::string(tested.param.fixture); });
 
 }  // namespace
 }  // namespace poslens
