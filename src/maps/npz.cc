@@ -138,8 +138,9 @@ void add_entry(zip_t* archive, const std::string& name, EntrySource& entry, cons
     zip_source_free(source);
     throw Error(path.string() + ": " + name + ": " + zip_strerror(archive));
   }
-  // Level 1: scores are noise in their low bits, so more effort buys little.
-  zip_set_file_compression(archive, static_cast<zip_uint64_t>(index), ZIP_CM_DEFLATE, 1);
+  // Scores are noise in their low bits: deflating them takes longer than many a run and saves
+  // little.
+  zip_set_file_compression(archive, static_cast<zip_uint64_t>(index), ZIP_CM_STORE, 0);
 }
 
 // One field of the header's dictionary, from behind its colon to the end of its value.
