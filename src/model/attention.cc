@@ -124,7 +124,8 @@ class BlockPass {
     return {tile_ + (g * rows_ + r) * keys_, size_of(keys_)};
   }
 
-  static std::span<float> part(std::span<float> row, const KeyRange& range) {
+  template <typename Element>
+  static std::span<Element> part(std::span<Element> row, const KeyRange& range) {
     return row.subspan(size_of(range.first), size_of(range.last - range.first));
   }
 
@@ -156,27 +157,31 @@ class BlockPass {
   // A row of scores to exp(score - maximum), and the sum's inverse.
   void make_powers(std::int64_t g, std::int64_t r, float largest) {
     const KeyRange range = visible(r);
-    const std::span<float> row = tile_row(g, r);
-    const std::span<float> seen = part(row, range);
-    const float inverse = 1 / simd::exp_and_sum(seen, largest);
-    inverse_[g * rows_ + r] = inverse;
+    const std::span<float> seen = part(tile_row(g, r), range);
+    const std::span<T> powers = power_row(g, r);
+    float& inverse = inverse_[g * rows_ + r];
     if (probabilities_ != nullptr) {
+      inverse = 1 / simd::exp_and_sum(seen, largest, seen);
       simd::add_scaled(seen, inverse, part(probabilities_, r, range));
+      if constexpr (!std::is_same_v<T, float>) simd::convert(seen, 1, part(powers, range));
+    } else {
+      inverse = 1 / simd::exp_and_sum(seen, largest, part(powers, range));
     }
     if (job_.values == nullptr) return;
-    std::fill(row.begin(), row.begin() + range.first, 0.0f);
-    std::fill(row.begin() + range.last, row.end(), 0.0f);
-    if constexpr (!std::is_same_v<T, float>) {
-      simd::convert(row, 1, scratch_.powers.part(size_of((g * rows_ + r) * keys_), row.size()));
-    }
+    std::fill(powers.begin(), powers.begin() + range.first, T{});
+    std::fill(powers.begin() + range.last, powers.end(), T{});
   }
 
-  const T* powers() const {
+  T* powers() const {
     if constexpr (std::is_same_v<T, float>) {
       return tile_;
     } else {
       return scratch_.powers.data();
     }
+  }
+
+  std::span<T> power_row(std::int64_t g, std::int64_t r) const {
+    return {powers() + (g * rows_ + r) * keys_, size_of(keys_)};
   }
 
   void weigh_values(std::int64_t s, std::int64_t kv) {

@@ -10,7 +10,7 @@
 #include <hwy/foreach_target.h>  // compiles this file once per target
 // clang-format off
 #include <hwy/highway.h>
-#include <hwy/contrib/math/math-inl.h>
+#include "simd/exp-inl.h"
 #include "simd/rows-inl.h"
 // clang-format on
 
@@ -52,10 +52,9 @@ template <typename Out>
 void silu_multiply(const float* gate, std::size_t n, const float* up, Out* out) {
   const Tag d;
   const V one = hn::Set(d, 1);
-  const V largest = hn::Set(d, 88);  // exp of more is infinite
   for_each_vector(n, [&](std::size_t i, auto access) HWY_ATTR {
     const V x = access.load(gate + i, 0);
-    const V silu = hn::Div(x, hn::Add(one, hn::Exp(d, hn::Min(hn::Neg(x), largest))));
+    const V silu = hn::Mul(x, reciprocal(hn::Add(one, bounded_exp(hn::Neg(x)))));
     access.store(up == nullptr ? silu : hn::Mul(silu, access.load(up + i, 0)), out + i);
   });
 }
@@ -115,13 +114,14 @@ float add_and_maximum(const float* x, std::size_t n, float* sum) {
   return hn::GetLane(hn::MaxOfLanes(d, largest));
 }
 
-float exp_and_sum(float* x, std::size_t n, float shift) {
+template <typename Out>
+float exp_and_sum(const float* x, std::size_t n, float shift, Out* out) {
   const Tag d;
   const V offset = hn::Set(d, shift);
   V sum = hn::Zero(d);
   for_each_vector(n, [&](std::size_t i, auto access) HWY_ATTR {
-    const V power = hn::Exp(d, hn::Sub(access.load(x + i, kLowest), offset));
-    access.store(power, x + i);
+    const V power = bounded_exp(hn::Sub(access.load(x + i, kLowest), offset));
+    access.store(power, out + i);
     sum = hn::Add(sum, power);
   });
   return hn::GetLane(hn::SumOfLanes(d, sum));
@@ -132,7 +132,7 @@ float sum_exp(const float* x, std::size_t n, float shift) {
   const V offset = hn::Set(d, shift);
   V sum = hn::Zero(d);
   for_each_vector(n, [&](std::size_t i, auto access) HWY_ATTR {
-    sum = hn::Add(sum, hn::Exp(d, hn::Sub(access.load(x + i, kLowest), offset)));
+    sum = hn::Add(sum, bounded_exp(hn::Sub(access.load(x + i, kLowest), offset)));
   });
   return hn::GetLane(hn::SumOfLanes(d, sum));
 }
@@ -173,6 +173,12 @@ void silu_multiply_f32(const float* gate, std::size_t n, const float* up, float*
 void silu_multiply_bf16(const float* gate, std::size_t n, const float* up, BFloat16* out) {
   silu_multiply(gate, n, up, out);
 }
+float exp_and_sum_f32(const float* x, std::size_t n, float shift, float* out) {
+  return exp_and_sum(x, n, shift, out);
+}
+float exp_and_sum_bf16(const float* x, std::size_t n, float shift, BFloat16* out) {
+  return exp_and_sum(x, n, shift, out);
+}
 void rotate_f32(const float* x, std::size_t n, const float* cosine, const float* sine,
                 std::size_t pairs, bool interleaved, float scale, float* out) {
   rotate(x, n, cosine, sine, pairs, interleaved, scale, out);
@@ -199,7 +205,8 @@ HWY_EXPORT(rotate_f32);
 HWY_EXPORT(rotate_bf16);
 HWY_EXPORT(maximum);
 HWY_EXPORT(add_and_maximum);
-HWY_EXPORT(exp_and_sum);
+HWY_EXPORT(exp_and_sum_f32);
+HWY_EXPORT(exp_and_sum_bf16);
 HWY_EXPORT(sum_exp);
 HWY_EXPORT(welford);
 
@@ -243,8 +250,11 @@ float maximum(std::span<const float> x) {
 float add_and_maximum(std::span<const float> x, std::span<float> sum) {
   return HWY_DYNAMIC_DISPATCH(add_and_maximum)(x.data(), x.size(), sum.data());
 }
-float exp_and_sum(std::span<float> x, float shift) {
-  return HWY_DYNAMIC_DISPATCH(exp_and_sum)(x.data(), x.size(), shift);
+float exp_and_sum(std::span<const float> x, float shift, std::span<float> out) {
+  return HWY_DYNAMIC_DISPATCH(exp_and_sum_f32)(x.data(), x.size(), shift, out.data());
+}
+float exp_and_sum(std::span<const float> x, float shift, std::span<BFloat16> out) {
+  return HWY_DYNAMIC_DISPATCH(exp_and_sum_bf16)(x.data(), x.size(), shift, out.data());
 }
 float sum_exp(std::span<const float> x, float shift) {
   return HWY_DYNAMIC_DISPATCH(sum_exp)(x.data(), x.size(), shift);

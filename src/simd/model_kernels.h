@@ -46,9 +46,11 @@ float maximum(std::span<const float> x);
 // sum += x; returns the largest x.
 float add_and_maximum(std::span<const float> x, std::span<float> sum);
 
-// x = exp(x - shift); returns the sum of the results. x - shift <= 0 is expected; relative error of
-// an element below 4e-7, results below 1e-37 may be 0.
-float exp_and_sum(std::span<float> x, float shift);
+// out = exp(x - shift); returns the sum of the results, unrounded. x - shift <= 0 is expected;
+// relative error of an element below 4e-7, results below 2e-38 become 2e-38 (and so may up to a
+// vector's lanes that the sum counts besides). x and out may be the same.
+float exp_and_sum(std::span<const float> x, float shift, std::span<float> out);
+float exp_and_sum(std::span<const float> x, float shift, std::span<BFloat16> out);
 // The same sum without storing the elements.
 float sum_exp(std::span<const float> x, float shift);
 
@@ -72,7 +74,7 @@ void simple_rotate(std::span<const float> x, std::span<const float> cosine,
                    std::span<float> out);
 float simple_maximum(std::span<const float> x);
 float simple_add_and_maximum(std::span<const float> x, std::span<float> sum);
-float simple_exp_and_sum(std::span<float> x, float shift);
+float simple_exp_and_sum(std::span<const float> x, float shift, std::span<float> out);
 float simple_sum_exp(std::span<const float> x, float shift);
 void simple_welford(std::span<const float> x, float scale, std::int64_t count,
                     std::span<float> mean, std::span<float> squares);

@@ -68,11 +68,11 @@ float simple_add_and_maximum(std::span<const float> x, std::span<float> sum) {
   return simple_maximum(x);
 }
 
-float simple_exp_and_sum(std::span<float> x, float shift) {
+float simple_exp_and_sum(std::span<const float> x, float shift, std::span<float> out) {
   double sum = 0;
-  for (float& v : x) {
-    v = static_cast<float>(std::exp(double{v - shift}));
-    sum += v;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    out[i] = static_cast<float>(std::exp(double{x[i] - shift}));
+    sum += out[i];
   }
   return static_cast<float>(sum);
 }

@@ -1,0 +1,53 @@
+// exp of a vector, for kernels on Highway. Included once per target.
+
+#if defined(POSLENS_SIMD_EXP_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef POSLENS_SIMD_EXP_INL_H_
+#undef POSLENS_SIMD_EXP_INL_H_
+#else
+#define POSLENS_SIMD_EXP_INL_H_
+#endif
+
+#include "simd/rows-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace poslens::simd::HWY_NAMESPACE {
+
+// exp(x) with a relative error below 1e-7 for x in [-87, 88]; beyond, that of the nearer end. Half
+// the operations of Highway's, which goes on to the subnormals: exp(x) = 2^k exp(r) with k = x / ln
+// 2 rounded, ln 2 in two parts (Cody and Waite, "Software Manual for the Elementary Functions",
+// 1980), and exp(r) = 1 + r + r^2 q(r) with the q of degree 4 whose largest relative error is
+// least.
+HWY_INLINE V bounded_exp(V x) {
+  const Tag d;
+  const hn::RebindToSigned<Tag> di;
+  x = hn::Min(hn::Max(x, hn::Set(d, -87.0f)), hn::Set(d, 88.0f));
+  // 1.5 * 2^23: adding it leaves the rounded number in the low bits.
+  const V shift = hn::Set(d, 12582912.0f);
+  const V shifted = hn::MulAdd(x, hn::Set(d, 1.44269504f), shift);
+  const V k = hn::Sub(shifted, shift);
+  V r = hn::NegMulAdd(k, hn::Set(d, 0.693145751953125f), x);
+  r = hn::NegMulAdd(k, hn::Set(d, 1.428606765330187e-6f), r);
+  V p = hn::Set(d, 0.0013814467f);
+  p = hn::MulAdd(p, r, hn::Set(d, 0.0083687808f));
+  p = hn::MulAdd(p, r, hn::Set(d, 0.0416683927f));
+  p = hn::MulAdd(p, r, hn::Set(d, 0.1666651964f));
+  p = hn::MulAdd(p, r, hn::Set(d, 0.4999999404f));
+  p = hn::MulAdd(p, r, hn::Set(d, 1));
+  p = hn::MulAdd(p, r, hn::Set(d, 1));
+  const auto exponent = hn::ShiftLeft<23>(hn::BitCast(di, shifted));
+  return hn::BitCast(d, hn::Add(hn::BitCast(di, p), exponent));
+}
+
+// 1 / x to the last place or two: an estimate of 8 bits or more, and Newton's steps. 0 where it
+// would be subnormal.
+HWY_INLINE V reciprocal(V x) {
+  const V two = hn::Set(Tag(), 2);
+  V y = hn::ApproximateReciprocal(x);
+  y = hn::Mul(y, hn::NegMulAdd(x, y, two));
+  return hn::Mul(y, hn::NegMulAdd(x, y, two));
+}
+
+}  // namespace poslens::simd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // POSLENS_SIMD_EXP_INL_H_
