@@ -174,11 +174,9 @@ class Runner {
   void project(const AttentionSpec& attention, std::int64_t block, int worker, bool with_values) {
     BlockScratch<T>& own = scratch_[size_of(worker)];
     norm_block(block, weights_.attention_norm, own);
-    apply(weights_.query, own.normed.data(), query_width(), spec_.hidden, own.query, worker);
-    apply(weights_.key, own.normed.data(), key_width(), spec_.hidden, own.key, worker);
-    if (with_values) {
-      apply(weights_.value, own.normed.data(), key_width(), spec_.hidden, own.value, worker);
-    }
+    apply(weights_.query, own.normed.data(), own.query, worker);
+    apply(weights_.key, own.normed.data(), own.key, worker);
+    if (with_values) apply(weights_.value, own.normed.data(), own.value, worker);
     if (attention.clip != 0) {
       for (Buffer<float>* heads : {&own.query, &own.key, &own.value}) {
         simd::clip(heads->part(0, heads->size()), static_cast<float>(attention.clip));
@@ -242,23 +240,21 @@ class Runner {
     if (layer.residual == Residual::parallel) norm_block(block, weights_.feed_forward_norm, own);
     if (layer.residual == Residual::from_norm) norm_stream(block, weights_.attention_norm);
     add_to_stream(weights_.output, weights_.attention_output_norm,
-                  attended_.data() + first * query_width(), query_width(), block, worker);
+                  attended_.data() + first * query_width(), block, worker);
     if (layer.residual == Residual::from_norm) {
       norm_stream(block, weights_.feed_forward_norm);
       norm_block(block, {}, own);
     }
     if (layer.residual == Residual::sequential) norm_block(block, weights_.feed_forward_norm, own);
     activate(layer.feed_forward, own, worker);
-    add_to_stream(weights_.down, weights_.feed_forward_output_norm, own.activated.data(),
-                  layer.feed_forward.width, block, worker);
+    add_to_stream(weights_.down, weights_.feed_forward_output_norm, own.activated.data(), block,
+                  worker);
   }
 
   // own.activated from own.normed.
   void activate(const FeedForwardSpec& spec, BlockScratch<T>& own, int worker) {
-    apply(weights_.up, own.normed.data(), spec.width, spec_.hidden, own.up, worker);
-    if (spec.gated()) {
-      apply(weights_.gate, own.normed.data(), spec.width, spec_.hidden, own.gate, worker);
-    }
+    apply(weights_.up, own.normed.data(), own.up, worker);
+    if (spec.gated()) apply(weights_.gate, own.normed.data(), own.gate, worker);
     const std::size_t size = own.up.size();
     own.activated.resize(size);
     const std::span<const float> up = own.up.part(0, size);
@@ -305,22 +301,19 @@ class Runner {
   }
 
   // y = x W^T + b for a block of tokens.
-  void apply(const LinearWeights<T>& weights, const T* x, std::int64_t outputs, std::int64_t inputs,
-             Buffer<float>& y, int worker) {
-    y.resize(size_of(plan_.block_tokens * outputs));
-    products_[size_of(worker)].run(
-        {.m = plan_.block_tokens, .n = outputs, .k = inputs, .transposed = true}, x,
-        weights.matrix.data(), y.data());
+  void apply(const LinearWeights<T>& weights, const T* x, Buffer<float>& y, int worker) {
+    y.resize(size_of(plan_.block_tokens * weights.matrix.outputs()));
+    products_[size_of(worker)].run(plan_.block_tokens, x, weights.matrix, false, y.data());
     add_bias(weights.bias, y.data());
   }
 
   // stream += norm(x W^T + b)
   void add_to_stream(const LinearWeights<T>& weights, const NormWeights& norm, const T* x,
-                     std::int64_t inputs, std::int64_t block, int worker) {
+                     std::int64_t block, int worker) {
     float* rows = stream_.data() + block * plan_.block_tokens * spec_.hidden;
     if (norm.kind != NormSpec::Kind::none) {
       Buffer<float>& added = scratch_[size_of(worker)].added;
-      apply(weights, x, spec_.hidden, inputs, added, worker);
+      apply(weights, x, added, worker);
       for (std::int64_t row = 0; row < plan_.block_tokens; ++row) {
         const auto values = added.part(size_of(row * spec_.hidden), size_of(spec_.hidden));
         apply_norm<float>(norm, values, values);
@@ -328,12 +321,7 @@ class Runner {
       simd::add_scaled(added.part(0, added.size()), 1, {rows, added.size()});
       return;
     }
-    products_[size_of(worker)].run({.m = plan_.block_tokens,
-                                    .n = spec_.hidden,
-                                    .k = inputs,
-                                    .transposed = true,
-                                    .accumulate = true},
-                                   x, weights.matrix.data(), rows);
+    products_[size_of(worker)].run(plan_.block_tokens, x, weights.matrix, true, rows);
     add_bias(weights.bias, rows);
   }
 

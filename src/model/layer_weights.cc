@@ -45,7 +45,6 @@ class Loader {
     }
     const TensorEntry& tensor = checkpoint_.require(
         spec.weight, spec.transposed ? std::vector{inputs, total} : std::vector{total, inputs});
-    weights.matrix.resize(size_of(outputs * inputs));
     weights.bias.clear();
     if (!spec.bias.empty()) {
       const std::vector<float> bias = load_vector(checkpoint_, spec.bias, total);
@@ -53,11 +52,13 @@ class Loader {
         weights.bias.push_back(bias[size_of(row_of(spec.rows, r))]);
       }
     }
+    T* out = weights.matrix.resize(outputs, inputs);
     if (spec.transposed) {
-      add_transposed(tensor, spec.rows, outputs, weights.matrix.data());
+      add_transposed(tensor, spec.rows, outputs, out);
     } else {
-      add_rows(tensor, spec.rows, outputs, weights.matrix.data());
+      add_rows(tensor, spec.rows, outputs, out);
     }
+    matrices_.push_back(&weights.matrix);
   }
 
   void run() {
@@ -71,6 +72,7 @@ class Loader {
         load_columns(job, own);
       }
     });
+    parallel_for(matrices_.size(), [&](std::size_t index, int) { matrices_[index]->pack(); });
   }
 
  private:
@@ -111,6 +113,7 @@ class Loader {
 
   const Checkpoint& checkpoint_;
   std::vector<Job<T>> jobs_;
+  std::vector<WeightMatrix<T>*> matrices_;
 };
 
 }  // namespace
@@ -181,7 +184,8 @@ std::int64_t layer_bytes(const ModelSpec& spec, int layer, std::int64_t element_
   const std::int64_t outputs =
       2 * heads * attention.head_dim +
       (description.feed_forward.gated() ? 3 : 2) * std::int64_t{description.feed_forward.width};
-  return outputs * spec.hidden * element_bytes;
+  constexpr std::int64_t kCopies = 2;  // rows and packed
+  return kCopies * outputs * spec.hidden * element_bytes;
 }
 
 }  // namespace poslens

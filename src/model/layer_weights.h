@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "model/buffer.h"
+#include "model/linear.h"
 #include "model/norm.h"
 #include "poslens/checkpoint.h"
 #include "poslens/model_spec.h"
@@ -14,7 +15,7 @@ namespace poslens {
 // y = W x + b.
 template <typename T>
 struct LinearWeights {
-  Buffer<T> matrix;         // [outputs, inputs]
+  WeightMatrix<T> matrix;   // [outputs, inputs]
   std::vector<float> bias;  // [outputs], or none
 };
 

@@ -54,13 +54,12 @@ void add_loss(const Checkpoint& checkpoint, const ModelSpec& spec, const LossBlo
     LossScratch<T>& own = scratch[size_of(worker)];
     const std::int64_t first = static_cast<std::int64_t>(block) * blocks.vocabulary;
     const std::int64_t rows = std::min(blocks.vocabulary, spec.vocabulary - first);
-    own.head.resize(size_of(blocks.vocabulary * spec.hidden));
     own.logits.resize(size_of(blocks.tokens * blocks.vocabulary));
-    load_rows(head, first, rows, own.head.data(), own.expanded);
+    load_rows(head, first, rows, own.head.resize(rows, spec.hidden), own.expanded);
+    own.head.pack();
     for (std::int64_t t0 = 0; t0 < tokens; t0 += blocks.tokens) {
-      products[size_of(worker)].run(
-          {.m = blocks.tokens, .n = rows, .k = spec.hidden, .transposed = true},
-          states.data() + t0 * spec.hidden, own.head.data(), own.logits.data());
+      products[size_of(worker)].run(blocks.tokens, states.data() + t0 * spec.hidden, own.head,
+                                    false, own.logits.data());
       for (std::int64_t t = t0; t < std::min(t0 + blocks.tokens, tokens); ++t) {
         if (t % length == length - 1) continue;  // nothing follows
         const auto logits = own.logits.part(size_of((t - t0) * rows), size_of(rows));

@@ -21,7 +21,7 @@ struct LossBlocks {
 // A worker's memory.
 template <typename T>
 struct LossScratch {
-  Buffer<T> head;  // [vocabulary block, hidden]
+  WeightMatrix<T> head;  // [vocabulary block, hidden]
   Buffer<float> expanded;
   Buffer<float> logits;  // [token block, vocabulary block]
 };

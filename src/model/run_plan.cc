@@ -110,7 +110,7 @@ RunPlan plan_run(const ModelSpec& spec, const TokenBatch& batch, const DecoderOp
           (element * (spec.hidden + widths.feed_forward) +
            kFloat * (spec.hidden + widths.query + 2 * widths.key + 2 * widths.feed_forward)) +
       plan.loss_blocks.vocabulary *
-          ((kFloat + element) * spec.hidden + kFloat * plan.block_tokens) +
+          ((kFloat + 2 * element) * spec.hidden + kFloat * plan.block_tokens) +
       (8 << 20);  // tiles of scores
   const std::int64_t maps = ScoreSums::bytes(spec, options, std::ssize(plan.layers), batch.length);
   const std::int64_t fixed = maps + widths.weights + threads * per_worker;
