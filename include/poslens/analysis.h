@@ -47,6 +47,8 @@ struct CellResult {
 
 struct AnalysisOptions {
   DecoderOptions decoder;  // groups: at least 3, for standard errors
+  // Of every cell, beside its own; the corpus must be read with them.
+  std::vector<Intervention> interventions{};
   std::uint64_t seed = 0;  // of the shuffles
   std::filesystem::path folder;
   bool keep_groups = false;  // keep scores_groups in the artefacts
@@ -61,6 +63,7 @@ struct Analysis {
   std::vector<CellResult> cells;
   std::string model_name;
   PositionEncoding encoding;
+  std::vector<std::string> changes;  // of the model in every cell, in words
   // What the answer rests on, by name; shares and ratios, layers with a position signal only.
   std::vector<std::pair<std::string, Estimate>> findings;
   std::string answer;  // the conclusion in plain words, one paragraph per line
@@ -76,7 +79,8 @@ struct Analysis {
 
 // Runs all cells; writes CELL.npz, figures/CELL.svg, measures.csv, measures.json and, when all of
 // that is there, report.html into options.folder (which it makes). What an earlier run left there
-// under these names goes first.
+// under these names goes first. Throws UsageError, before any work, when the options' interventions
+// contradict those of a cell.
 Analysis analyze(const LoadedModel& model, const Corpus& corpus, const AnalysisOptions& options);
 
 }  // namespace poslens

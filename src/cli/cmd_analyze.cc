@@ -1,6 +1,7 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
+#include <vector>
 
 #include "cli/commands.h"
 #include "cli/model_options.h"
@@ -14,6 +15,7 @@ namespace {
 
 struct Options {
   ModelOptions model;
+  std::vector<Intervention> interventions;
   bool keep_groups = false;
   OutputOptions output;
 };
@@ -22,6 +24,7 @@ void run(const Options& options) {
   options.model.validate();
   AnalysisOptions analysis_options;
   analysis_options.decoder = options.model.decoder;
+  analysis_options.interventions = options.interventions;
   analysis_options.seed = options.model.seed;
   analysis_options.folder = options.output.out;
   analysis_options.keep_groups = options.keep_groups;
@@ -30,8 +33,8 @@ void run(const Options& options) {
   analysis_options.validate(options.model.corpus.length, options.model.corpus.sequences);
   check_output_folder(options.output.out, options.output.force);
   const LoadedModel model = load_model(find_model(options.model.model));
-  options.model.decoder.validate(model.spec);
-  const Corpus corpus = read_corpus(model, options.model.corpus, {});
+  options.model.decoder.validate(poslens::apply(model.spec, options.interventions));
+  const Corpus corpus = read_corpus(model, options.model.corpus, options.interventions);
   const Analysis analysis = analyze(model, corpus, analysis_options);
   std::cout << analysis.answer << "\n\nReport: " << (options.output.out / "report.html").string()
             << '\n';
@@ -47,6 +50,7 @@ void add_analyze(CLI::App& app) {
   command->footer(
       "Example:\n  poslens analyze model.gguf --text books/ --length 512 --out results");
   add_model_options(*command, options->model);
+  add_intervene_option(*command, options->interventions);
   command->add_flag("--keep-groups", options->keep_groups,
                     "Keep the maps of groups of sequences in the artefacts");
   add_output_options(*command, options->output);

@@ -159,14 +159,23 @@ Analysis analyze(const LoadedModel& model, const Corpus& corpus, const AnalysisO
   options.validate(corpus.batch.length, corpus.batch.sequences());
   options.decoder.validate(model.spec);
   check_output_folder(options.folder, options.force);
-  const std::vector<Cell> cells = factorial_cells(model.spec);
+  const ModelSpec spec = poslens::apply(model.spec, options.interventions);
+  std::vector<Cell> cells = factorial_cells(spec);
+  for (Cell& cell : cells) {
+    cell.interventions.insert(cell.interventions.begin(), options.interventions.begin(),
+                              options.interventions.end());
+    poslens::apply(model.spec, cell.interventions);
+  }
   fs::create_directory(options.folder);
   clear(options.folder, cells);
   fs::create_directory(options.folder / "figures");
 
   Analysis analysis;
   analysis.model_name = model.spec.name;
-  analysis.encoding = encoding_of(model.spec);
+  analysis.encoding = encoding_of(spec);
+  for (const Intervention& intervention : options.interventions) {
+    analysis.changes.push_back(describe(intervention, model.spec));
+  }
   analysis.length = corpus.batch.length;
   analysis.sequences = corpus.batch.sequences();
   analysis.groups = options.decoder.groups;

@@ -1,6 +1,7 @@
 #include "report/answer.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -319,8 +320,12 @@ class Writer {
         "mean squares of its deviations from the query's own mean, summed over layers. From {} "
         "sequences of {} tokens in {} groups; ± is one standard error over groups, noise is less "
         "than two of them. Layers are counted from 1 here, as in the figures. All of this is about "
-        "mean maps and says nothing about one sequence.",
-        analysis_.sequences, analysis_.length, analysis_.groups));
+        "mean maps and says nothing about one sequence.{}",
+        analysis_.sequences, analysis_.length, analysis_.groups,
+        analysis_.changes.empty()
+            ? ""
+            : fmt::format(" Changed in every run, the model as it is included: {}.",
+                          fmt::join(analysis_.changes, "; "))));
   }
 
   Analysis& analysis_;

@@ -25,6 +25,7 @@ Json cell_json(const CellResult& result) {
   json["name"] = result.cell.name;
   json["title"] = result.cell.title;
   json["interventions"] = provenance.interventions;
+  json["changes"] = provenance.changes;
   json["shuffled"] = result.cell.shuffled;
   json["seconds"] = provenance.seconds;
   if (!result.map.loss.empty()) {

@@ -41,7 +41,24 @@ TEST_F(Analyze, PrintsTheAnswerAndWhereTheReportIs) {
   EXPECT_THAT(map.provenance.command_line, HasSubstr("poslens analyze "));
 }
 
+TEST_F(Analyze, ChangesEveryCellAsAsked) {
+  const Outcome outcome = analyze("--length 10 --sequences 12 --groups 4 --intervene bos=force");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("Changed in every run, the model as it is included: BOS in "
+                                     "front of every sequence."));
+  const ScoreMap baseline = load_score_map(path("results/rope_causal.npz"));
+  EXPECT_THAT(baseline.provenance.interventions, testing::ElementsAre("bos=force"));
+  EXPECT_THAT(baseline.provenance.bos_policy, HasSubstr("(bos=force)"));
+  const ScoreMap without = load_score_map(path("results/norope_full.npz"));
+  EXPECT_THAT(without.provenance.interventions,
+              testing::ElementsAre("bos=force", "rope=none", "mask=full"));
+}
+
 TEST_F(Analyze, WrongOptions) {
+  expect_error(analyze("--length 10 --sequences 12 --intervene mask=window:3@1"), 2,
+               "--intervene mask=full: mask=window:3@1 sets the mask of layer 1 already");
+  EXPECT_FALSE(std::filesystem::exists(path("results")));
+
   expect_error_with(analyze("--length 10 --sequences 2"), 2, "--groups 8: expected 1 to 2");
   expect_error_with(analyze("--length 10 --sequences 12 --groups 2"), 2,
                     "--groups 2: expected 3 to 12");
