@@ -72,7 +72,7 @@ TEST_F(ProbeInParts, ShardsMergeToOneRun) {
 }
 
 TEST_F(ProbeInParts, ARunThatWasKilledGoesOn) {
-  const std::string line = "--length 64 --sequences 4000 --groups 3 --variance --threads 2";
+  const std::string line = "--length 64 --sequences 1500 --groups 3 --variance --threads 2";
   expect_success(run_program(probe(line, "whole.npz")));
   kill_once_there_is(path("map.npz.partial"), probe(line + " --checkpoint 0", "map.npz"));
   EXPECT_FALSE(fs::exists(path("map.npz")));
