@@ -107,6 +107,8 @@ struct ModelSpec {
       learned_positions;  // tensor [position_limit, hidden], added to embeddings; empty: none
   NormSpec embedding_norm;
   std::vector<LayerSpec> layers;
+  // The file ends before this layer: neither it nor what follows can run.
+  std::optional<int> first_missing_layer;
   NormSpec final_norm;
   LinearSpec head;  // [vocabulary, hidden]; the embedding's name when tied
   double logit_scale = 1;
@@ -118,7 +120,8 @@ struct ModelSpec {
 };
 
 // Understands a checkpoint. Throws Error naming the key or tensor that is missing, unknown or of
-// the wrong shape, and what is supported. Every tensor of the file must be accounted for.
+// the wrong shape, and what is supported. Every tensor of the file must be accounted for. Whole
+// layers may be missing at the end, see first_missing_layer.
 ModelSpec read_model_spec(const Checkpoint& checkpoint);
 
 // For `inspect`: the spec in words, one line per fact.

@@ -104,6 +104,10 @@ std::string describe(const ModelSpec& spec) {
                          "model was trained for",
                          spec.context_length)
            : "context length: not stated in the file");
+  if (spec.first_missing_layer) {
+    line(fmt::format("file: ends with layer {}; later layers and the loss cannot be run",
+                     *spec.first_missing_layer - 1));
+  }
   if (!spec.learned_positions.empty()) line("positions: learned, added to the embedding");
   if (spec.embedding_scale != 1) line(fmt::format("embedding: times {:.6g}", spec.embedding_scale));
   if (spec.embedding_norm.kind != NormSpec::Kind::none) {

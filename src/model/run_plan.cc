@@ -90,6 +90,10 @@ RunPlan plan_run(const ModelSpec& spec, const TokenBatch& batch, const DecoderOp
     plan.layers.resize(spec.layers.size());
     std::iota(plan.layers.begin(), plan.layers.end(), 0);
   }
+  if (spec.first_missing_layer && plan.last_layer() >= *spec.first_missing_layer) {
+    throw UsageError(fmt::format("--layers {}: the model's file ends with layer {}",
+                                 plan.last_layer(), *spec.first_missing_layer - 1));
+  }
   plan.loss = options.loss && batch.length > 1 && plan.last_layer() + 1 == std::ssize(spec.layers);
 
   // Enough rows to keep the product kernels busy, few enough for all threads to have some.

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "poslens/checkpoint.h"
+#include "poslens/decoder.h"
 #include "poslens/error.h"
 #include "poslens/model_spec.h"
 #include "support/safetensors_writer.h"
@@ -94,8 +95,6 @@ TEST(FamilyConfig, TensorsAreAllAccountedFor) {
               HasSubstr("mlp.down_proj.bias: not a part of the llama model"));
   EXPECT_THAT(refusal_with("llama_llama3", at("/num_hidden_layers"), 2),
               HasSubstr("model.layers.2."));
-  EXPECT_THAT(refusal_with("llama_llama3", at("/num_hidden_layers"), 4),
-              HasSubstr("model.layers.3.input_layernorm.weight"));
   EXPECT_THAT(refusal_with("llama_llama3", at("/tie_word_embeddings"), false),
               HasSubstr("lm_head.weight"));
   // head_dim is no quotient.
@@ -104,6 +103,27 @@ TEST(FamilyConfig, TensorsAreAllAccountedFor) {
   EXPECT_THAT(folder.refusal(), AllOf(HasSubstr("q_proj.weight"), HasSubstr("24")));
   EXPECT_THAT(refusal_with("llama_llama3", at("/num_key_value_heads"), 3),
               HasSubstr("num_key_value_heads: expected a divisor of 4, found 3"));
+}
+
+TEST(FamilyConfig, WholeLayersMayBeMissingAtTheEnd) {
+  Folder folder("llama_llama3");
+  EXPECT_EQ(folder.read().first_missing_layer, std::nullopt);
+  folder.config["num_hidden_layers"] = 5;
+  const ModelSpec spec = folder.read();
+  EXPECT_EQ(spec.first_missing_layer, 3);
+  EXPECT_THAT(describe(spec), HasSubstr("ends with layer 2"));
+  const auto checkpoint = Checkpoint::open(folder.path());
+  const TokenBatch batch{4, {1, 2, 3, 4}};
+  DecoderOptions options;
+  options.layers = {0, 1, 2};
+  EXPECT_EQ(run_decoder(*checkpoint, spec, batch, options).layers, options.layers);
+  options.layers.push_back(3);
+  try {
+    run_decoder(*checkpoint, spec, batch, options);
+    FAIL() << "ran a layer that is not in the file";
+  } catch (const UsageError& error) {
+    EXPECT_STREQ(error.what(), "--layers 3: the model's file ends with layer 2");
+  }
 }
 
 TEST(FamilyConfig, AHeadThatIsTiedAndStoredIsNotUsed) {

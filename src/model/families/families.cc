@@ -78,6 +78,7 @@ ModelSpec read_model_spec(const Checkpoint& checkpoint) {
   // Buffers that older files hold beside the parameters.
   reader.ignore_tensors_ending(".rotary_emb.inv_freq");
   ModelSpec spec = family.read(reader);
+  spec.first_missing_layer = reader.first_missing_layer();
   reader.finish();
   return spec;
 }

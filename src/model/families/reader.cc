@@ -112,6 +112,14 @@ void Reader::enter_layer(int number, std::string_view folder_name) {
   layer_ = number < 0  ? ""
            : is_gguf() ? fmt::format("blk.{}.", number)
                        : fmt::format("{}.{}.", folder_name, number);
+  const auto in_layer = [prefix = file_name({})](const TensorEntry& tensor) {
+    return tensor.name.starts_with(prefix);
+  };
+  constexpr int kMostLayers = 1024;  // beyond, the number of layers is at fault
+  layer_missing_ =
+      number > 0 && number < kMostLayers &&
+      std::none_of(checkpoint_.tensors().begin(), checkpoint_.tensors().end(), in_layer);
+  if (layer_missing_ && !first_missing_layer_) first_missing_layer_ = number;
 }
 
 std::string Reader::file_name(const Name& name) const {
@@ -121,7 +129,9 @@ std::string Reader::file_name(const Name& name) const {
 }
 
 std::string Reader::tensor(const Name& name, const std::vector<std::int64_t>& shape) {
-  const std::string found = file_name(name);
+  std::string found = file_name(name);
+  const bool may_miss = layer_.empty() ? first_missing_layer_.has_value() : layer_missing_;
+  if (may_miss && checkpoint_.find(found) == nullptr) return found;
   tensors_.insert(found);
   return checkpoint_.require(found, shape).name;
 }

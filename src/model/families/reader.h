@@ -61,8 +61,13 @@ class Reader {
   // Folders: the part of every name before those that a family uses ("model."), the first of the
   // list under which `probe` is there. Throws Error naming the probe.
   void set_base(const std::vector<std::string>& bases, std::string_view probe);
-  // The name in the file once a tensor is there with this shape. Throws Error otherwise.
+  // The name in the file once a tensor is there with this shape. Throws Error otherwise, unless the
+  // file lacks the layer altogether, or such a layer and this belongs to none (see
+  // first_missing_layer).
   std::string tensor(const Name& name, const std::vector<std::int64_t>& shape);
+  // The first layer entered of which the file has no tensor at all, if there is one: people cut
+  // files after the layers that they study. Layer 0 is always required.
+  std::optional<int> first_missing_layer() const { return first_missing_layer_; }
   bool has_tensor(const Name& name) const;
   // Lets tensors be there that have no bearing on results: all whose names end or begin so.
   void ignore_tensors_ending(std::string suffix) { suffixes_.push_back(std::move(suffix)); }
@@ -104,6 +109,8 @@ class Reader {
   std::string prefix_;  // of GGUF keys
   std::string base_;    // of tensors in a folder
   std::string layer_;   // of tensors of the layer entered
+  bool layer_missing_ = false;
+  std::optional<int> first_missing_layer_;
   bool transposed_ = false;
   std::set<std::string, std::less<>> keys_;
   std::set<std::string, std::less<>> tensors_;
