@@ -27,6 +27,9 @@ struct DecoderOptions {
   bool per_head = false;
   bool probs = false;
   bool variance = false;  // over sequences (divided by their number - 1), of the mean over heads
+  bool hidden = false;    // the mean residual stream: what enters each of `layers`, and what leaves
+                          // the last of them
+  bool gram = false;      // Gram maps of `layers` (gram.h)
   std::optional<WorkRange> part{};  // run these of the batch's sequences alone
   bool loss = true;                 // ignored unless the last layer is among `layers`
   std::int64_t memory_bytes = std::int64_t{4} << 30;  // decides how many sequences go together

@@ -72,6 +72,12 @@ struct ScoreMap {
   // + 1, n], and the mean cosine of x_i and x_j, [layers + 1, n, n], symmetric, masked or not.
   std::vector<float> hidden_norm;
   std::vector<float> hidden_cosine;
+  // [layers + 1, n, hidden_width] mean residual stream of a model by position: what enters each of
+  // `layers`, and what leaves the last of them, before the final norm.
+  std::int64_t hidden_width = 0;
+  std::vector<float> hidden;
+  // Gram maps by name (gram.h), [layers, n, n] each.
+  std::map<std::string, std::vector<float>> gram;
   // Parts of a simulation: the exact sums that the means come from, and which blocks of samples
   // they cover; only src/simulation reads them.
   std::map<std::string, std::vector<std::int64_t>> sums;

@@ -65,6 +65,12 @@ void add_probe(CLI::App& app) {
   command->add_flag("--per-head", decoder.per_head, "Keep the map of every head");
   command->add_flag("--probs", decoder.probs, "Keep mean attention probabilities");
   command->add_flag("--variance", decoder.variance, "Keep the variance over sequences");
+  command->add_flag("--hidden", decoder.hidden,
+                    "Keep the mean residual stream by position: what enters each layer and what "
+                    "leaves the last");
+  command->add_flag("--gram", decoder.gram,
+                    "Keep the Gram maps of what passes through each layer: mean inner products of "
+                    "its positions at nine places");
   add_intervene_option(*command, options->probe.interventions);
   command
       ->add_option_function<std::string>(

@@ -10,12 +10,14 @@
 
 #include "maps/meta.h"
 #include "poslens/error.h"
+#include "poslens/gram.h"
 #include "poslens/npz.h"
 
 namespace poslens {
 namespace {
 
 const std::string kSum = "sum_";
+const std::string kGram = "gram_";
 
 // Optional arrays of one number a layer.
 constexpr std::pair<const char*, std::vector<double> ScoreMap::*> kLayerNumbers[] = {
@@ -136,6 +138,13 @@ void save(const ScoreMap& map, const std::filesystem::path& path) {
     arrays.push_back(
         array_ref("hidden_cosine", {layers + 1, map.n, map.n}, std::span(map.hidden_cosine)));
   }
+  for (const auto& [name, values] : map.gram) {
+    arrays.push_back(array_ref(kGram + name, shape, std::span(values)));
+  }
+  if (!map.hidden.empty()) {
+    arrays.push_back(
+        array_ref("hidden", {layers + 1, map.n, map.hidden_width}, std::span(map.hidden)));
+  }
   for (const auto& [name, values] : map.sums) {
     arrays.push_back(
         array_ref(kSum + name, {static_cast<std::int64_t>(values.size())}, std::span(values)));
@@ -182,6 +191,14 @@ ScoreMap load_score_map(const std::filesystem::path& path) {
   }
   map.hidden_norm = reader.take_if("hidden_norm", {layers + 1, map.n});
   map.hidden_cosine = reader.take_if("hidden_cosine", {layers + 1, map.n, map.n});
+  for (const char* name : kGramNames) {
+    const std::string array = kGram + name;
+    if (reader.has(array)) map.gram[name] = reader.take_if(array, shape);
+  }
+  if (reader.has("hidden")) {
+    map.hidden_width = reader.shape("hidden", 3)[2];
+    map.hidden = reader.take_if("hidden", {layers + 1, map.n, map.hidden_width});
+  }
   for (const auto& [name, array] : contents.arrays) {
     if (!name.starts_with(kSum)) continue;
     map.sums[name.substr(kSum.size())] =

@@ -32,6 +32,8 @@ class Buffer {
   T* data() { return values_.get(); }
   const T* data() const { return values_.get(); }
   std::size_t size() const { return size_; }
+  std::span<T> all() { return {data(), size_}; }
+  std::span<const T> all() const { return {data(), size_}; }
   std::span<T> part(std::size_t first, std::size_t count) { return {data() + first, count}; }
   std::span<const T> part(std::size_t first, std::size_t count) const {
     return {data() + first, count};

@@ -8,6 +8,8 @@
 
 #include "model/attention.h"
 #include "model/buffer.h"
+#include "model/gram_sums.h"
+#include "model/hidden_sums.h"
 #include "model/layer_weights.h"
 #include "model/linear.h"
 #include "model/loss.h"
@@ -41,12 +43,15 @@ template <typename T>
 class Runner {
  public:
   Runner(const Checkpoint& checkpoint, const ModelSpec& spec, const TokenBatch& batch,
-         const RunPlan& plan, int threads, ScoreSums& sums, std::vector<double>& loss)
+         const RunPlan& plan, int threads, ScoreSums& sums, HiddenSums& hidden, GramSums& gram,
+         std::vector<double>& loss)
       : checkpoint_(checkpoint),
         spec_(spec),
         batch_(batch),
         plan_(plan),
         sums_(sums),
+        hidden_(hidden),
+        gram_(gram, batch.length),
         loss_(loss),
         products_(size_of(threads)),
         scratch_(size_of(threads)),
@@ -58,16 +63,18 @@ class Runner {
     const WorkRange& part = plan_.sequences;
     Progress progress("running the model",
                       static_cast<double>((part.size() - state.done) * batch_.length), "tokens");
-    const int layers = plan_.last_layer() + 1;
+    const int layers = plan_.run_layers;
     const int steps = layers + (plan_.loss ? 1 : 0);
     for (first_ = part.first + state.done; first_ < part.last; first_ += sequences_) {
       sequences_ = std::min(plan_.chunk_sequences, part.last - first_);
       const double step = static_cast<double>(tokens()) / steps;
       embed();
       for (int layer = 0; layer < layers; ++layer) {
+        hidden_.add(layer, stream_.data(), sequences_);
         run_layer(layer);
         progress.advance(step);
       }
+      hidden_.add(layers, stream_.data(), sequences_);
       if (plan_.loss) {
         run_head();
         progress.advance(step);
@@ -118,13 +125,16 @@ class Runner {
   void run_layer(int number) {
     const LayerSpec& layer = spec_.layers[size_of(number)];
     const LayerSums sums = sums_.of(number);
-    // The last layer's values and feed-forward are of use only to the head.
-    const bool whole = number < plan_.last_layer() || plan_.loss;
+    const bool whole = plan_.whole(number);
     load_layer(checkpoint_, spec_, number, whole ? LayerPart::whole : LayerPart::scores, weights_);
     prepare_attention(layer.attention);
+    gram_.start(number, sequences_, padded_tokens(), spec_.hidden);
     parallel_for(size_of(blocks()), [&](std::size_t block, int worker) {
       project(layer.attention, static_cast<std::int64_t>(block), worker, whole);
     });
+    gram_.add(GramStage::attention_input, products_);
+    gram_.add_query_key(shape_, layer.attention.mask, queries_.data(), keys_.data(), products_);
+    if (!whole && sums.groups.empty()) return;
     AttentionJob<T> job;
     job.shape = shape_;
     job.mask = layer.attention.mask;
@@ -140,9 +150,15 @@ class Runner {
     job.sums = sums;
     attend(job, attention_scratch_, products_);
     if (!whole) return;
+    gram_.add(GramStage::heads, attended_.data(), query_width(), products_);
     parallel_for(size_of(blocks()), [&](std::size_t block, int worker) {
       finish_block(layer, static_cast<std::int64_t>(block), worker);
     });
+    gram_.add(GramStage::attention_output, products_);
+    gram_.add(GramStage::attention_residual, products_);
+    gram_.add(GramStage::feed_forward_input, products_);
+    gram_.keep(GramStage::layer_output, 0, stream_.all());
+    gram_.add(GramStage::layer_output, products_);
   }
 
   void prepare_attention(const AttentionSpec& attention) {
@@ -174,6 +190,7 @@ class Runner {
   void project(const AttentionSpec& attention, std::int64_t block, int worker, bool with_values) {
     BlockScratch<T>& own = scratch_[size_of(worker)];
     norm_block(block, weights_.attention_norm, own);
+    gram_.keep(GramStage::attention_input, block * plan_.block_tokens, own.normed.all());
     apply(weights_.query, own.normed.data(), own.query, worker);
     apply(weights_.key, own.normed.data(), own.key, worker);
     if (with_values) apply(weights_.value, own.normed.data(), own.value, worker);
@@ -240,12 +257,16 @@ class Runner {
     if (layer.residual == Residual::parallel) norm_block(block, weights_.feed_forward_norm, own);
     if (layer.residual == Residual::from_norm) norm_stream(block, weights_.attention_norm);
     add_to_stream(weights_.output, weights_.attention_output_norm,
-                  attended_.data() + first * query_width(), block, worker);
+                  attended_.data() + first * query_width(), block, worker, true);
+    gram_.keep(
+        GramStage::attention_residual, first,
+        stream_.part(size_of(first * spec_.hidden), size_of(plan_.block_tokens * spec_.hidden)));
     if (layer.residual == Residual::from_norm) {
       norm_stream(block, weights_.feed_forward_norm);
       norm_block(block, {}, own);
     }
     if (layer.residual == Residual::sequential) norm_block(block, weights_.feed_forward_norm, own);
+    gram_.keep(GramStage::feed_forward_input, first, own.normed.all());
     activate(layer.feed_forward, own, worker);
     add_to_stream(weights_.down, weights_.feed_forward_output_norm, own.activated.data(), block,
                   worker);
@@ -309,11 +330,15 @@ class Runner {
 
   // stream += norm(x W^T + b)
   void add_to_stream(const LinearWeights<T>& weights, const NormWeights& norm, const T* x,
-                     std::int64_t block, int worker) {
+                     std::int64_t block, int worker, bool is_attention = false) {
     float* rows = stream_.data() + block * plan_.block_tokens * spec_.hidden;
-    if (norm.kind != NormSpec::Kind::none) {
+    const bool keeps = is_attention && gram_.wanted();
+    if (norm.kind != NormSpec::Kind::none || keeps) {
       Buffer<float>& added = scratch_[size_of(worker)].added;
       apply(weights, x, added, worker);
+      if (keeps) {
+        gram_.keep(GramStage::attention_output, block * plan_.block_tokens, added.all());
+      }
       for (std::int64_t row = 0; row < plan_.block_tokens; ++row) {
         const auto values = added.part(size_of(row * spec_.hidden), size_of(spec_.hidden));
         apply_norm<float>(norm, values, values);
@@ -349,6 +374,8 @@ class Runner {
   const TokenBatch& batch_;
   const RunPlan& plan_;
   ScoreSums& sums_;
+  HiddenSums& hidden_;
+  GramRows<T> gram_;
   std::vector<double>& loss_;
 
   std::int64_t first_ = 0;      // the chunk's first sequence
@@ -377,17 +404,25 @@ ScoreMap run_decoder(const Checkpoint& checkpoint, const ModelSpec& spec, const 
   const RunPlan plan = plan_run(spec, batch, options, threads);
   const std::int64_t sequences = plan.sequences.size();
   ScoreSums sums(spec, options, plan.layers, batch.length, plan.sequences);
+  HiddenSums hidden(options, plan.layers, batch.length, spec.hidden);
+  GramSums gram(spec, options, plan.layers, batch.length);
   std::vector<double> loss(plan.loss ? size_of(batch.length - 1) : 0);
   RunState state;
   sums.add_to(state);
+  hidden.add_to(state);
+  gram.add_to(state);
   if (plan.loss) state.arrays.push_back({"loss", std::span(loss)});
   if (hooks.start) hooks.start(state);
   if (options.compute_type == ComputeType::f32) {
-    Runner<float>(checkpoint, spec, batch, plan, threads, sums, loss).run(state, hooks);
+    Runner<float>(checkpoint, spec, batch, plan, threads, sums, hidden, gram, loss)
+        .run(state, hooks);
   } else {
-    Runner<simd::BFloat16>(checkpoint, spec, batch, plan, threads, sums, loss).run(state, hooks);
+    Runner<simd::BFloat16>(checkpoint, spec, batch, plan, threads, sums, hidden, gram, loss)
+        .run(state, hooks);
   }
   ScoreMap map = sums.finish();
+  hidden.finish(sequences, map);
+  gram.finish(sequences, map);
   for (double& value : loss) value /= static_cast<double>(sequences);
   map.loss = std::move(loss);
   map.provenance.averaging = fmt::format("mean over {} sequences and all heads", sequences);

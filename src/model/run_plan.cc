@@ -6,6 +6,8 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "model/gram_sums.h"
+#include "model/hidden_sums.h"
 #include "model/layer_weights.h"
 #include "model/score_sums.h"
 #include "poslens/error.h"
@@ -27,9 +29,9 @@ struct Widths {
   std::int64_t weights = 0;  // bytes of a layer
 };
 
-Widths widest(const ModelSpec& spec, int last_layer, std::int64_t element) {
+Widths widest(const ModelSpec& spec, int layers, std::int64_t element) {
   Widths widths;
-  for (int l = 0; l <= last_layer; ++l) {
+  for (int l = 0; l < layers; ++l) {
     const LayerSpec& layer = spec.layers[static_cast<std::size_t>(l)];
     const std::int64_t head_dim = layer.attention.head_dim;
     widths.query = std::max(widths.query, layer.attention.query_heads * head_dim);
@@ -96,6 +98,9 @@ RunPlan plan_run(const ModelSpec& spec, const TokenBatch& batch, const DecoderOp
   }
   plan.loss = options.loss && batch.length > 1 && plan.last_layer() + 1 == std::ssize(spec.layers);
 
+  plan.whole_last_layer = plan.loss || options.hidden || options.gram;
+  plan.run_layers = GramSums::run_layers(spec, options, plan.last_layer());
+
   // Enough rows to keep the product kernels busy, few enough for all threads to have some.
   const std::int64_t tokens = plan.sequences.size() * batch.length;
   plan.block_tokens = std::clamp<std::int64_t>(round_up(tokens / (4 * threads), 16), 16, 256);
@@ -105,8 +110,8 @@ RunPlan plan_run(const ModelSpec& spec, const TokenBatch& batch, const DecoderOp
   plan.loss_blocks = {plan.block_tokens,
                       std::clamp<std::int64_t>(kHeadBlockBytes / kFloat / spec.hidden, 64, 2048)};
 
-  const Widths widths = widest(spec, plan.last_layer(), element);
-  const std::int64_t per_token = spec.hidden * (kFloat + element) +
+  const Widths widths = widest(spec, plan.run_layers, element);
+  const std::int64_t per_token = spec.hidden * (kFloat + element * (options.gram ? 4 : 1)) +
                                  2 * element * (widths.query + widths.key) +
                                  2 * kFloat * (spec.vocabulary / plan.loss_blocks.vocabulary + 2);
   const std::int64_t per_worker =
@@ -116,7 +121,10 @@ RunPlan plan_run(const ModelSpec& spec, const TokenBatch& batch, const DecoderOp
       plan.loss_blocks.vocabulary *
           ((kFloat + 2 * element) * spec.hidden + kFloat * plan.block_tokens) +
       (8 << 20);  // tiles of scores
-  const std::int64_t maps = ScoreSums::bytes(spec, options, std::ssize(plan.layers), batch.length);
+  const std::int64_t layers = std::ssize(plan.layers);
+  const std::int64_t maps = ScoreSums::bytes(spec, options, layers, batch.length) +
+                            HiddenSums::bytes(options, layers, batch.length, spec.hidden) +
+                            GramSums::bytes(options, layers, batch.length);
   const std::int64_t fixed = maps + widths.weights + threads * per_worker;
   const std::int64_t per_sequence = per_token * batch.length;
   if (fixed + per_sequence > options.memory_bytes) {

@@ -13,11 +13,17 @@ struct RunPlan {
   std::vector<int> layers;           // whose scores are kept
   WorkRange sequences;               // of the batch, that run
   bool loss = false;                 // run through the head
+  bool whole_last_layer = false;     // its values and feed-forward too
+  int run_layers = 0;                // the first of the model, at least up to the last layer
   std::int64_t chunk_sequences = 0;  // that go through a layer together
   std::int64_t block_tokens = 0;     // that a worker takes through a layer's products together
   LossBlocks loss_blocks;
 
   int last_layer() const { return layers.back(); }
+  // Whether a layer's output is of use to the head, to a later layer or to what is kept.
+  bool whole(int layer) const {
+    return layer < last_layer() || (layer == last_layer() && whole_last_layer);
+  }
 };
 
 // Throws UsageError when the options do not fit the batch or the memory allowed does not hold one

@@ -24,6 +24,8 @@ void visit_means(ScoreMap& map, const Visit& visit) {
   visit("scores_heads", map.scores_heads);
   visit("probs", map.probs);
   visit("loss", map.loss);
+  visit("hidden", map.hidden);
+  for (auto& [name, values] : map.gram) visit("gram_" + name, values);
 }
 
 std::int64_t number_option(const Provenance& provenance, const std::string& wanted) {
@@ -62,7 +64,7 @@ class Merger {
     const auto own = static_cast<double>(range.size());
     add_variance(map, own);
     std::size_t place = 0;
-    visit_means(map, [&](const char*, const auto& values) {
+    visit_means(map, [&](const std::string&, const auto& values) {
       add_weighted(sums_[place++], 0, values.data(), values.size(), own);
     });
     const std::size_t size = map.scores.size();
@@ -81,7 +83,7 @@ class Merger {
     peak_memory_ = std::max(peak_memory_, map.provenance.peak_memory_bytes);
     part_words_ = fmt::format("{} of ", range.size());
     // What is in the sums now need not wait for the next shard.
-    visit_means(map, [](const char*, auto& values) { values = {}; });
+    visit_means(map, [](const std::string&, auto& values) { values = {}; });
     map.scores_groups = {};
     map.variance = {};
     result_ = std::move(map);
@@ -91,7 +93,7 @@ class Merger {
     shards_.require_all();
     ScoreMap map = std::move(result_);
     std::size_t place = 0;
-    visit_means(map, [&](const char*, auto& values) {
+    visit_means(map, [&](const std::string&, auto& values) {
       divide(std::exchange(sums_[place++], {}), values, [&](std::size_t) { return done_; });
     });
     const std::size_t size = map.scores.size();
@@ -116,13 +118,14 @@ class Merger {
   void check_shapes(ScoreMap& map) {
     std::vector<std::pair<std::string, std::size_t>> sizes = {
         {"scores_groups", map.scores_groups.size()}, {"variance", map.variance.size()}};
-    visit_means(map, [&](const char* name, const auto& values) {
+    visit_means(map, [&](const std::string& name, const auto& values) {
       sizes.emplace_back(name, values.size());
     });
     if (sizes_.empty()) {
       sizes_ = sizes;
       sums_.resize(sizes.size() - 2);
     }
+    if (sizes.size() != sizes_.size()) throw Error("holds other arrays than the first shard");
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       if (sizes[i] == sizes_[i]) continue;
       throw Error(fmt::format("{}: expected {} values, found {}", sizes[i].first, sizes_[i].second,

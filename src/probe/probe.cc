@@ -45,7 +45,8 @@ std::vector<std::pair<std::string, std::string>> option_list(const Corpus& corpu
       {"threads", std::to_string(thread_count())}};
   for (const auto& [name, on] :
        {std::pair("per-head", decoder.per_head), std::pair("probs", decoder.probs),
-        std::pair("variance", decoder.variance)}) {
+        std::pair("variance", decoder.variance), std::pair("hidden", decoder.hidden),
+        std::pair("gram", decoder.gram)}) {
     if (on) list.emplace_back(name, "on");
   }
   if (options.shuffle) list.emplace_back("shuffle", "within");

@@ -173,6 +173,27 @@ TEST_F(Probe, LayersThatAreNotAskedForAreLeftOut) {
   EXPECT_EQ(some.layer(1)(7, 3), all.layer(1)(7, 3));
 }
 
+// How arrays are made is tested with the decoder; here, that options ask for them.
+TEST_F(Probe, HiddenStatesAndGramMaps) {
+  const std::string base = "--text @book.txt --length 10 --sequences 2 ";
+  const ScoreMap plain = run(base);
+  EXPECT_TRUE(plain.hidden.empty());
+  EXPECT_TRUE(plain.gram.empty());
+  const ScoreMap map = run(base + "--layers 0-1 --hidden --gram --intervene rope=none");
+  EXPECT_THAT(map.layers, ElementsAre(0, 1));
+  EXPECT_EQ(map.hidden.size(), 3 * 10 * static_cast<std::size_t>(map.hidden_width));
+  ASSERT_EQ(map.gram.size(), 9);
+  EXPECT_EQ(map.gram.at("layer_output").size(), map.scores.size());
+  // A mean vector is no longer than the root of the mean square, and here single ones differ.
+  double square = 0;
+  for (std::int64_t k = 0; k < map.hidden_width; ++k) {
+    const auto at = static_cast<std::size_t>(2 * 10 * map.hidden_width + k);
+    square += double{map.hidden[at]} * map.hidden[at];
+  }
+  EXPECT_LT(square, 0.99 * map.gram.at("layer_output")[100]);
+  EXPECT_GT(square, 0);
+}
+
 TEST_F(Probe, Interventions) {
   const std::string base = "--text @book.txt --length 10 --sequences 4 ";
   const ScoreMap plain = run(base);
@@ -232,7 +253,6 @@ TEST_F(Probe, BadOptions) {
       {"--text @book.txt --layers 0-", "--layers 0-: expected a list of layers"},
       {"--text @book.txt --layers 2-1", "--layers 2-1: expected a list of layers"},
       {"--text @book.txt --intervene rope=maybe", "--intervene rope=maybe: expected"},
-      {"--text @book.txt --hidden", "--hidden: not expected after probe; options are"},
       {"--text @book.txt --pool 4", "--pool: not expected after probe; options are"},
   };
   for (const auto& [options, message] : cases) {

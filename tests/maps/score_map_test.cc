@@ -43,6 +43,9 @@ ScoreMap full_map() {
   map.readout_error = {3, 4};
   map.hidden_norm = numbers(3 * 3, 500);
   map.hidden_cosine = numbers(3 * 9, 600);
+  map.gram = {{"heads", numbers(18, 800)}, {"layer_output", numbers(18, 900)}};
+  map.hidden_width = 2;
+  map.hidden = numbers(3 * 3 * 2, 700);
   Provenance& provenance = map.provenance;
   provenance.averaging = "mean over 5 sequences";
   provenance.options = {{"length", "3"}, {"dtype", "f32"}};
@@ -90,6 +93,9 @@ void expect_same(const ScoreMap& a, const ScoreMap& b) {
   EXPECT_EQ(a.readout_error, b.readout_error);
   EXPECT_EQ(a.hidden_norm, b.hidden_norm);
   EXPECT_EQ(a.hidden_cosine, b.hidden_cosine);
+  EXPECT_EQ(a.hidden_width, b.hidden_width);
+  EXPECT_EQ(a.hidden, b.hidden);
+  EXPECT_EQ(a.gram, b.gram);
   const Provenance &p = a.provenance, &q = b.provenance;
   EXPECT_EQ(p.averaging, q.averaging);
   EXPECT_EQ(p.options, q.options);
@@ -213,6 +219,10 @@ TEST(BadScoreMap, WrongTypesAndShapes) {
       {array_ref("loss", {3}, std::span(doubles).first(3)), "loss: expected shape [2], found [3]"},
       {array_ref("loss", {2}, std::span(floats).first(2)), "loss: values of an unexpected type"},
       {array_ref("recency", {3}, std::span(doubles).first(3)), "recency: expected shape [2]"},
+      {array_ref("gram_heads", {2, 3, 2}, std::span(floats).first(12)),
+       "gram_heads: expected shape [2, 3, 3], found [2, 3, 2]"},
+      {array_ref("hidden", {2, 3, 4}, std::span(floats).first(24)),
+       "hidden: expected shape [3, 3, 4], found [2, 3, 4]"},
   };
   for (const auto& [array, message] : cases) {
     Parts parts;

@@ -48,17 +48,19 @@ TEST_P(FamiliesGolden, ScoresAndLossInF32) {
   }
 }
 
-TEST_P(FamiliesGolden, HeadsAndProbabilitiesInF32) {
+TEST_P(FamiliesGolden, HeadsProbabilitiesAndResidualStreamInF32) {
   const GoldenFixture golden(GetParam().name, GetParam().style);
   const ModelSpec& spec = golden.spec();
   DecoderOptions options;
-  options.per_head = options.probs = true;
+  options.per_head = options.probs = options.hidden = true;
   const ScoreMap map = run_decoder(golden.checkpoint(), spec, golden.batch(), options);
   EXPECT_LT(golden.deviation(map, "plain", spec), 1e-4);
   for (std::size_t layer = 0; layer < spec.layers.size(); ++layer) {
     EXPECT_LT(golden.deviation(map.scores_heads, "plain", "scores_heads", spec, layer), 1e-4);
     EXPECT_LT(golden.deviation(map.probs, "plain", "probs", spec, layer), 1e-5);
   }
+  EXPECT_THAT(map.hidden,
+              testing::Pointwise(testing::FloatNear(1e-4F), golden.floats("plain hidden")));
 }
 
 TEST_P(FamiliesGolden, ScoresInBf16) {
