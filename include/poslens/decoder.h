@@ -30,6 +30,7 @@ struct DecoderOptions {
   bool hidden = false;    // the mean residual stream: what enters each of `layers`, and what leaves
                           // the last of them
   bool gram = false;      // Gram maps of `layers` (gram.h)
+  std::int64_t pool = 1;  // maps are means over pool x pool blocks of pairs; 1: not pooled
   std::optional<WorkRange> part{};  // run these of the batch's sequences alone
   bool loss = true;                 // ignored unless the last layer is among `layers`
   std::int64_t memory_bytes = std::int64_t{4} << 30;  // decides how many sequences go together

@@ -19,6 +19,9 @@ struct LayerMeasures {
   Estimate nearness_without_first_key;
 };
 
+// Of a pooled map, blocks count as positions: the measures are those of what varies over more than
+// a block, and `without_first_key` is without the first block.
+//
 // From the map's groups where it has them, else from its mean. Layers run in parallel. Throws Error
 // naming the layer that cannot be measured.
 std::vector<LayerMeasures> measure(const ScoreMap& map);

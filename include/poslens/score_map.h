@@ -78,11 +78,21 @@ struct ScoreMap {
   std::vector<float> hidden;
   // Gram maps by name (gram.h), [layers, n, n] each.
   std::map<std::string, std::vector<float>> gram;
+  // Pooled maps: n counts blocks of `pool` positions (the last may be shorter), every entry of a
+  // map is the mean over the pairs of its block that the mask shows, and NaN where there is none.
+  // scores_* and probs_* by position are exact: *_diagonals [layers, 2 positions - 1], the lags
+  // i - j from 1 - positions on, *_rows and *_columns [layers, positions]; NaN where nothing shows.
+  std::int64_t pool = 1;
+  std::int64_t pooled_positions = 0;  // 0 when not pooled
+  std::map<std::string, std::vector<double>> profiles;
   // Parts of a simulation: the exact sums that the means come from, and which blocks of samples
   // they cover; only src/simulation reads them.
   std::map<std::string, std::vector<std::int64_t>> sums;
 
   Provenance provenance;
+
+  // Tokens of a sequence.
+  std::int64_t positions() const { return pool > 1 ? pooled_positions : n; }
 
   // The map of the layer at this place in `layers` (not the layer's number).
   MatrixView<const float> layer(std::size_t place) const;

@@ -34,14 +34,18 @@ void run(const Options& options) {
                       {"source", to_string(map.source)},
                       {"stage", to_string(map.stage)},
                       {"n", map.n},
+                      {"pool", map.pool},
                       {"changes", map.provenance.changes},
                       {"groups", map.groups},
                       {"layers", layers_json(layers)}});
       continue;
     }
+    const std::string extent = map.pool > 1
+                                   ? fmt::format("{} blocks of {} positions", map.n, map.pool)
+                                   : fmt::format("n {}", map.n);
     std::cout << fmt::format(
-        "{}: {} map, stage {}, n {}{}, {}\n{}\n", path.string(), to_string(map.source),
-        to_string(map.stage), map.n, changes_in_words(map.provenance),
+        "{}: {} map, stage {}, {}{}, {}\n{}\n", path.string(), to_string(map.source),
+        to_string(map.stage), extent, changes_in_words(map.provenance),
         map.groups > 1 ? fmt::format("{} groups of samples", map.groups)
                        : "no groups of samples: sampling noise counts as signal",
         measures_table(layers));

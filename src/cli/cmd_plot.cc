@@ -75,6 +75,10 @@ void run(const PlotOptions& options) {
   FigureOptions figure;
   figure.title = title_of(map, options);
   figure.columns = options.columns;
+  if (map.pool > 1) {
+    figure.x_label += fmt::format(" / {}", map.pool);
+    figure.y_label += fmt::format(" / {}", map.pool);
+  }
   draw_heat_maps(panels, figure, options.output.out);
 }
 

@@ -71,6 +71,10 @@ void add_probe(CLI::App& app) {
   command->add_flag("--gram", decoder.gram,
                     "Keep the Gram maps of what passes through each layer: mean inner products of "
                     "its positions at nine places");
+  add_number(
+      *command, "--pool", decoder.pool,
+      "Keep maps as means over N x N blocks of positions, and exact means of diagonals, rows "
+      "and columns: for long sequences");
   add_intervene_option(*command, options->probe.interventions);
   command
       ->add_option_function<std::string>(

@@ -49,6 +49,10 @@ void ModelOptions::validate() const {
     throw UsageError("--groups " + std::to_string(decoder.groups) + ": expected 1 to " +
                      std::to_string(corpus.sequences) + ", the number of sequences");
   }
+  if (decoder.pool < 1 || decoder.pool > corpus.length) {
+    throw UsageError("--pool " + std::to_string(decoder.pool) + ": expected 1 to " +
+                     std::to_string(corpus.length) + ", the length of a sequence");
+  }
 }
 
 void add_intervene_option(CLI::App& command, std::vector<Intervention>& interventions) {

@@ -18,8 +18,9 @@ void require_same(const char* what, const T& a, const T& b) {
 }
 
 // Hidden pairs are NaN on one side, and so in the difference.
-std::vector<float> subtract(const std::vector<float>& a, const std::vector<float>& b) {
-  std::vector<float> result(a.size());
+template <typename T>
+std::vector<T> subtract(const std::vector<T>& a, const std::vector<T>& b) {
+  std::vector<T> result(a.size());
   std::transform(a.begin(), a.end(), b.begin(), result.begin(), std::minus<>());
   return result;
 }
@@ -38,7 +39,8 @@ std::string in_words(const ScoreMap& map) {
 }  // namespace
 
 ScoreMap difference(const ScoreMap& a, const ScoreMap& b) {
-  require_same("numbers of positions", a.n, b.n);
+  require_same("pools", a.pool, b.pool);
+  require_same("numbers of positions", a.positions(), b.positions());
   require_same("layers", fmt::format("{}", fmt::join(a.layers, ",")),
                fmt::format("{}", fmt::join(b.layers, ",")));
   require_same("stages", to_string(a.stage), to_string(b.stage));
@@ -46,6 +48,8 @@ ScoreMap difference(const ScoreMap& a, const ScoreMap& b) {
   result.source = a.source;
   result.stage = a.stage;
   result.n = a.n;
+  result.pool = a.pool;
+  result.pooled_positions = a.pooled_positions;
   result.layers = a.layers;
   result.scores = subtract(a.scores, b.scores);
   result.count.resize(a.count.size());
@@ -54,6 +58,10 @@ ScoreMap difference(const ScoreMap& a, const ScoreMap& b) {
   if (a.groups == b.groups && !a.scores_groups.empty() && !b.scores_groups.empty()) {
     result.groups = a.groups;
     result.scores_groups = subtract(a.scores_groups, b.scores_groups);
+  }
+  for (const auto& [name, values] : a.profiles) {
+    const auto other = b.profiles.find(name);
+    if (other != b.profiles.end()) result.profiles[name] = subtract(values, other->second);
   }
   const auto shared = [&](std::string Provenance::*field) {
     if (a.provenance.*field == b.provenance.*field) {

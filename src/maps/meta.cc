@@ -77,6 +77,10 @@ std::string meta_json(const ScoreMap& map) {
   json["schema"] = kSchema;
   json["source"] = to_string(map.source);
   json["stage"] = to_string(map.stage);
+  if (map.pool > 1) {
+    json["pool"] = map.pool;
+    json["positions"] = map.pooled_positions;
+  }
   for (const auto& [key, field] : kTexts) {
     if (!(provenance.*field).empty()) json[key] = provenance.*field;
   }
@@ -103,6 +107,15 @@ void read_meta(std::string_view text, ScoreMap& map) {
     map.source = parse_enum(json, "source", {Source::theory, Source::simulation, Source::model});
     map.stage =
         parse_enum(json, "stage", {Stage::raw, Stage::scaled, Stage::capped, Stage::biased});
+    if (json.contains("pool")) {
+      map.pool = json.at("pool").get<std::int64_t>();
+      map.pooled_positions = json.at("positions").get<std::int64_t>();
+      constexpr std::int64_t kMost = std::int64_t{1} << 40;
+      if (map.pool < 2 || map.pool > map.pooled_positions || map.pooled_positions > kMost) {
+        throw Error("pool: expected a whole number from 2 to `positions`, found " +
+                    std::to_string(map.pool));
+      }
+    }
     Provenance& provenance = map.provenance;
     for (const auto& [key, field] : kTexts) {
       if (json.contains(key)) provenance.*field = json.at(key).get<std::string>();

@@ -72,6 +72,10 @@ class ArrayReader {
   std::string file_;
 };
 
+std::int64_t profile_extent(const std::string& name, std::int64_t positions) {
+  return name.ends_with("_diagonals") ? 2 * positions - 1 : positions;
+}
+
 MatrixView<const float> square(const std::vector<float>& values, std::size_t place,
                                std::int64_t n) {
   const auto side = static_cast<std::size_t>(n);
@@ -126,7 +130,13 @@ void save(const ScoreMap& map, const std::filesystem::path& path) {
     arrays.push_back(
         array_ref("scores_heads", {layers, map.heads, map.n, map.n}, std::span(map.scores_heads)));
   }
-  if (!map.loss.empty()) arrays.push_back(array_ref("loss", {map.n - 1}, std::span(map.loss)));
+  if (!map.loss.empty()) {
+    arrays.push_back(array_ref("loss", {map.positions() - 1}, std::span(map.loss)));
+  }
+  for (const auto& [name, values] : map.profiles) {
+    arrays.push_back(
+        array_ref(name, {layers, profile_extent(name, map.positions())}, std::span(values)));
+  }
   for (const auto& [name, field] : kLayerNumbers) {
     const std::vector<double>& values = map.*field;
     if (!values.empty()) arrays.push_back(array_ref(name, {layers}, std::span(values)));
@@ -142,8 +152,8 @@ void save(const ScoreMap& map, const std::filesystem::path& path) {
     arrays.push_back(array_ref(kGram + name, shape, std::span(values)));
   }
   if (!map.hidden.empty()) {
-    arrays.push_back(
-        array_ref("hidden", {layers + 1, map.n, map.hidden_width}, std::span(map.hidden)));
+    arrays.push_back(array_ref("hidden", {layers + 1, map.positions(), map.hidden_width},
+                               std::span(map.hidden)));
   }
   for (const auto& [name, values] : map.sums) {
     arrays.push_back(
@@ -185,7 +195,21 @@ ScoreMap load_score_map(const std::filesystem::path& path) {
     map.heads = reader.shape("scores_heads", 4)[1];
     map.scores_heads = reader.take_if("scores_heads", {layers, map.heads, map.n, map.n});
   }
-  if (reader.has("loss")) map.loss = reader.take<double>("loss", ArrayType::f64, {map.n - 1});
+  if (map.pool > 1 && (map.pooled_positions + map.pool - 1) / map.pool != map.n) {
+    throw Error(fmt::format("{}: count: expected {} positions in blocks of {}, found {} blocks",
+                            path.string(), map.pooled_positions, map.pool, map.n));
+  }
+  if (reader.has("loss")) {
+    map.loss = reader.take<double>("loss", ArrayType::f64, {map.positions() - 1});
+  }
+  for (const char* what : {"scores", "probs"}) {
+    for (const char* kind : {"rows", "columns", "diagonals"}) {
+      const std::string name = fmt::format("{}_{}", what, kind);
+      if (!reader.has(name)) continue;
+      map.profiles[name] = reader.take<double>(name, ArrayType::f64,
+                                               {layers, profile_extent(name, map.positions())});
+    }
+  }
   for (const auto& [name, field] : kLayerNumbers) {
     if (reader.has(name)) map.*field = reader.take<double>(name, ArrayType::f64, {layers});
   }
@@ -197,7 +221,7 @@ ScoreMap load_score_map(const std::filesystem::path& path) {
   }
   if (reader.has("hidden")) {
     map.hidden_width = reader.shape("hidden", 3)[2];
-    map.hidden = reader.take_if("hidden", {layers + 1, map.n, map.hidden_width});
+    map.hidden = reader.take_if("hidden", {layers + 1, map.positions(), map.hidden_width});
   }
   for (const auto& [name, array] : contents.arrays) {
     if (!name.starts_with(kSum)) continue;

@@ -2,11 +2,34 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "poslens/error.h"
 #include "poslens/threads.h"
 
 namespace poslens {
 namespace {
+
+// Blocks of pairs that are all shown: means over them keep what is relative relative, and a
+// function of the row one. The last block of positions may be cut short, and blocks on the diagonal
+// are no scored pairs; a window cuts blocks along its edge.
+MatrixView<const float> whole_blocks(const ScoreMap& map, MatrixView<const float> pooled,
+                                     std::size_t place) {
+  const auto found = map.profiles.find("scores_diagonals");
+  if (found != map.profiles.end()) {
+    const auto lags = static_cast<std::ptrdiff_t>(2 * map.positions() - 1);
+    const auto end = found->second.begin() + (static_cast<std::ptrdiff_t>(place) + 1) * lags;
+    if (std::any_of(end - map.positions(), end, [](double mean) { return std::isnan(mean); })) {
+      throw Error(
+          fmt::format("expected all keys before a query to be visible in a map pooled over "
+                      "blocks of {} positions, found a window",
+                      map.pool));
+    }
+  }
+  const auto whole = static_cast<std::size_t>(map.positions() / map.pool);
+  return {pooled.data(), whole, whole, pooled.stride()};
+}
 
 LayerMeasures measure_layer(const ScoreMap& map, std::size_t place) {
   std::vector<MatrixView<const float>> groups;
@@ -20,6 +43,9 @@ LayerMeasures measure_layer(const ScoreMap& map, std::size_t place) {
   LayerMeasures measures;
   measures.layer = map.layers[place];
   try {
+    if (map.pool > 1) {
+      for (MatrixView<const float>& group : groups) group = whole_blocks(map, group, place);
+    }
     measures.all_keys = decompose(groups, {0});
     measures.without_first_key = decompose(groups, {1});
     measures.nearness = nearness_slope(groups, {0});

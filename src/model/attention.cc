@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <bit>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <type_traits>
 
+#include "model/pooled_strip.h"
 #include "poslens/threads.h"
 #include "simd/layer_kernels.h"
 
@@ -43,8 +45,9 @@ float* zeros(Buffer<float>& buffer, std::int64_t size) {
 template <typename T>
 class BlockPass {
  public:
+  // strip: where to add when maps are pooled; null otherwise.
   BlockPass(const AttentionJob<T>& job, std::int64_t block, AttentionScratch<T>& scratch,
-            Products& products)
+            Products& products, PooledStrip* strip)
       : job_(job),
         shape_(job.shape),
         first_row_(block * job.shape.block_rows),
@@ -52,7 +55,8 @@ class BlockPass {
         range_(block_keys(job.shape, job.mask, first_row_)),
         keys_(range_.last - range_.first),
         scratch_(scratch),
-        products_(products) {}
+        products_(products),
+        strip_(strip) {}
 
   void run() {
     const std::int64_t tile_rows = shape_.group() * rows_;
@@ -68,7 +72,12 @@ class BlockPass {
       for (std::int64_t s = 0; s < job_.sequences; ++s) run_sequence(s);
     }
     for (std::int64_t group = 0; group < groups; ++group) run_group(group, groups);
-    if (probabilities_ != nullptr) add_tile(probabilities_, job_.sums.probabilities);
+    if (probabilities_ == nullptr) return;
+    if (strip_ != nullptr) {
+      strip_->add_probabilities(pooled_tile(probabilities_), job_.sums.probabilities);
+    } else {
+      add_tile(probabilities_, job_.sums.probabilities);
+    }
   }
 
  private:
@@ -80,9 +89,14 @@ class BlockPass {
     for (std::int64_t s = first; s < job_.sequences; s += groups) run_sequence(s);
     for (std::int64_t plane = 0; plane < planes; ++plane) {
       const float* sums = scores_ + plane * rows_ * keys_;
-      add_tile(sums, job_.sums.groups[size_of(group)]);
-      if (job_.sums.heads != nullptr) {
-        add_tile(sums, job_.sums.heads + plane * shape_.length * shape_.length);
+      float* heads = job_.sums.heads;
+      if (heads != nullptr) heads += plane * job_.sums.side * job_.sums.side;
+      if (strip_ != nullptr) {
+        strip_->add_scores(pooled_tile(sums), job_.sums.groups[size_of(group)]);
+        if (heads != nullptr) strip_->add(pooled_tile(sums), heads);
+      } else {
+        add_tile(sums, job_.sums.groups[size_of(group)]);
+        if (heads != nullptr) add_tile(sums, heads);
       }
     }
   }
@@ -104,7 +118,12 @@ class BlockPass {
       if (job_.values != nullptr) weigh_values(s, kv);
     }
     ++done_;
-    if (varies) add_to_variance(job_.earlier + done_);
+    if (!varies) return;
+    if (strip_ != nullptr) {
+      strip_->add_sequence(pooled_tile(sequence_), s);
+    } else {
+      add_to_variance(job_.earlier + done_);
+    }
   }
 
   void make_scores(std::int64_t s, std::int64_t kv) {
@@ -215,6 +234,10 @@ class BlockPass {
     return {map + (first_row_ + r) * shape_.length + range_.first + range.first, size};
   }
 
+  PooledStrip::Tile pooled_tile(const float* tile) const {
+    return {first_row_, rows_, range_, tile};
+  }
+
   void add_tile(const float* tile, float* map) const {
     for (std::int64_t r = 0; r < rows_; ++r) {
       simd::add_scaled({tile + r * keys_, size_of(keys_)}, 1,
@@ -231,12 +254,35 @@ class BlockPass {
   std::int64_t done_ = 0;  // sequences of the chunk; groups do not take them in order
   AttentionScratch<T>& scratch_;
   Products& products_;
+  PooledStrip* strip_;
   float* tile_ = nullptr;
   float* inverse_ = nullptr;
   float* scores_ = nullptr;
   float* sequence_ = nullptr;
   float* probabilities_ = nullptr;
 };
+
+// The last rows first: a causal mask shows them most.
+template <typename T>
+void attend_in_strips(const AttentionJob<T>& job, std::vector<AttentionScratch<T>>& scratch,
+                      std::vector<Products>& products) {
+  const AttentionShape& shape = job.shape;
+  const Strips cut = strips(shape.length, shape.block_rows, job.sums.pool);
+  std::vector<std::optional<PooledStrip>> kept(size_of(cut.count));
+  parallel_for(kept.size(), [&](std::size_t index, int worker) {
+    const std::int64_t number = cut.count - 1 - static_cast<std::int64_t>(index);
+    const std::int64_t first = number * cut.rows;
+    const std::int64_t last = std::min(shape.length, first + cut.rows);
+    PooledStrip& strip =
+        kept[size_of(number)].emplace(job.sums, shape, first, last - first, job.sequences);
+    const std::size_t own = size_of(worker);
+    for (std::int64_t row = first; row < last; row += shape.block_rows) {
+      BlockPass<T>(job, row / shape.block_rows, scratch[own], products[own], &strip).run();
+    }
+    strip.finish_variance(job.mask, shape.query_heads, job.earlier);
+  });
+  for (const std::optional<PooledStrip>& strip : kept) strip->join();
+}
 
 }  // namespace
 
@@ -270,18 +316,23 @@ std::int64_t choose_block_rows(std::int64_t length, std::int64_t group, int thre
 template <typename T>
 void attend(const AttentionJob<T>& job, std::vector<AttentionScratch<T>>& scratch,
             std::vector<Products>& products) {
-  std::vector<std::int64_t> order(size_of(job.shape.blocks()));
-  std::iota(order.begin(), order.end(), 0);
+  const AttentionShape& shape = job.shape;
+  if (job.sums.pool > 1) {
+    attend_in_strips(job, scratch, products);
+    return;
+  }
   const auto work = [&](std::int64_t block) {
-    const std::int64_t first_row = block * job.shape.block_rows;
-    const KeyRange range = block_keys(job.shape, job.mask, first_row);
-    return job.shape.rows(first_row) * (range.last - range.first);
+    const std::int64_t first_row = block * shape.block_rows;
+    const KeyRange range = block_keys(shape, job.mask, first_row);
+    return shape.rows(first_row) * (range.last - range.first);
   };
+  std::vector<std::int64_t> order(size_of(shape.blocks()));
+  std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(),
                    [&](std::int64_t a, std::int64_t b) { return work(a) > work(b); });
   parallel_for(order.size(), [&](std::size_t index, int worker) {
     const std::size_t own = size_of(worker);
-    BlockPass<T>(job, order[index], scratch[own], products[own]).run();
+    BlockPass<T>(job, order[index], scratch[own], products[own], nullptr).run();
   });
 }
 template void attend(const AttentionJob<float>&, std::vector<AttentionScratch<float>>&,

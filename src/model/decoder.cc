@@ -166,7 +166,7 @@ class Runner {
               .query_heads = attention.query_heads,
               .key_value_heads = attention.key_value_heads,
               .head_dim = attention.head_dim};
-    shape_.block_rows = choose_block_rows(batch_.length, shape_.group(), thread_count());
+    shape_.block_rows = plan_.query_rows(shape_.group(), batch_.length, thread_count());
     queries_.resize(size_of(tokens() * query_width()));
     keys_.resize(size_of(tokens() * key_width()));
     values_.resize(size_of(tokens() * key_width()));

@@ -24,6 +24,13 @@ void DecoderOptions::validate(const ModelSpec& spec) const {
   if (groups < 1) {
     throw UsageError(fmt::format("--groups {}: expected a whole number from 1", groups));
   }
+  if (pool < 1) {
+    throw UsageError(fmt::format("--pool {}: expected a whole number from 1", pool));
+  }
+  if (pool > 1 && gram) {
+    throw UsageError(
+        fmt::format("--pool {}: expected without --gram, whose maps are not pooled", pool));
+  }
   if (memory_bytes < 1) {
     throw UsageError(fmt::format("--memory {}: expected a positive size", memory_bytes));
   }

@@ -9,6 +9,7 @@
 #include "model/gram_sums.h"
 #include "model/hidden_sums.h"
 #include "model/layer_weights.h"
+#include "model/pooled_strip.h"
 #include "model/score_sums.h"
 #include "poslens/error.h"
 
@@ -16,6 +17,7 @@ namespace poslens {
 namespace {
 
 constexpr std::int64_t kFloat = sizeof(float);
+constexpr std::int64_t kChunkTokens = 8192;  // larger chunks would not run faster
 
 std::int64_t round_up(std::int64_t value, std::int64_t step) {
   return (value + step - 1) / step * step;
@@ -67,7 +69,43 @@ std::string in_mebibytes(std::int64_t bytes) {
   return fmt::format("{} MiB", round_up(bytes, 1 << 20) >> 20);
 }
 
+// Tiles of scores of one worker (see AttentionScratch).
+std::int64_t tile_bytes(const ModelSpec& spec, const RunPlan& plan, const DecoderOptions& options,
+                        std::int64_t length, std::int64_t element, int threads) {
+  std::int64_t most = 0;
+  for (int l = 0; l < plan.run_layers; ++l) {
+    const AttentionSpec& attention = spec.layers[static_cast<std::size_t>(l)].attention;
+    const std::int64_t heads = attention.query_heads;
+    const std::int64_t group = heads / attention.key_value_heads;
+    const std::int64_t rows = plan.query_rows(group, length, threads);
+    const std::int64_t planes =
+        (options.per_head ? heads : 1) + (options.probs ? 1 : 0) + (options.variance ? 1 : 0);
+    std::int64_t bytes =
+        rows * (length * (kFloat * (group + planes) + (element == kFloat ? 0 : element * group)) +
+                kFloat * group * (attention.head_dim + 1));
+    most = std::max(most, bytes);
+  }
+  return most;
+}
+
+// What pooling keeps of strips: all of them their marginals, a worker's its sequences' blocks.
+std::int64_t strip_bytes(const RunPlan& plan, const DecoderOptions& options, std::int64_t length,
+                         int threads) {
+  if (options.pool == 1) return 0;
+  const Strips cut = strips(length, plan.query_rows(1, length, threads), options.pool);
+  const std::int64_t marginals = cut.count * (3 * length - 1) * std::int64_t{sizeof(double)};
+  const std::int64_t side = (length + options.pool - 1) / options.pool;
+  const std::int64_t blocks = std::max<std::int64_t>(1, kChunkTokens / length) *
+                              ((cut.rows + options.pool - 1) / options.pool) * side * kFloat;
+  return marginals * (options.probs ? 2 : 1) + (options.variance ? threads * blocks : 0);
+}
+
 }  // namespace
+
+std::int64_t RunPlan::query_rows(std::int64_t group, std::int64_t length, int threads) const {
+  const std::int64_t rows = choose_block_rows(length, group, threads);
+  return pool == 1 ? rows : pooled_block_rows(rows, pool);
+}
 
 RunPlan plan_run(const ModelSpec& spec, const TokenBatch& batch, const DecoderOptions& options,
                  int threads) {
@@ -81,12 +119,17 @@ RunPlan plan_run(const ModelSpec& spec, const TokenBatch& batch, const DecoderOp
   if (options.variance && batch.sequences() < 2) {
     throw UsageError("--variance: expected at least 2 sequences, found 1");
   }
+  if (options.pool > batch.length) {
+    throw UsageError(fmt::format("--pool {}: expected at most the length of a sequence, {}",
+                                 options.pool, batch.length));
+  }
   RunPlan plan;
   plan.sequences = options.part.value_or(WorkRange{0, batch.sequences()});
   if (plan.sequences.first < 0 || plan.sequences.size() < 1 ||
       plan.sequences.last > batch.sequences()) {
     throw std::logic_error("a part that is not of the batch");
   }
+  plan.pool = options.pool;
   plan.layers = options.layers;
   if (plan.layers.empty()) {
     plan.layers.resize(spec.layers.size());
@@ -120,12 +163,13 @@ RunPlan plan_run(const ModelSpec& spec, const TokenBatch& batch, const DecoderOp
            kFloat * (spec.hidden + widths.query + 2 * widths.key + 2 * widths.feed_forward)) +
       plan.loss_blocks.vocabulary *
           ((kFloat + 2 * element) * spec.hidden + kFloat * plan.block_tokens) +
-      (8 << 20);  // tiles of scores
+      tile_bytes(spec, plan, options, batch.length, element, threads);
   const std::int64_t layers = std::ssize(plan.layers);
   const std::int64_t maps = ScoreSums::bytes(spec, options, layers, batch.length) +
                             HiddenSums::bytes(options, layers, batch.length, spec.hidden) +
                             GramSums::bytes(options, layers, batch.length);
-  const std::int64_t fixed = maps + widths.weights + threads * per_worker;
+  const std::int64_t fixed = maps + widths.weights + threads * per_worker +
+                             strip_bytes(plan, options, batch.length, threads);
   const std::int64_t per_sequence = per_token * batch.length;
   if (fixed + per_sequence > options.memory_bytes) {
     throw UsageError(fmt::format(
@@ -133,8 +177,6 @@ RunPlan plan_run(const ModelSpec& spec, const TokenBatch& batch, const DecoderOp
         in_mebibytes(options.memory_bytes), in_mebibytes(fixed + per_sequence),
         in_mebibytes(maps)));
   }
-  // Larger chunks would not run faster.
-  constexpr std::int64_t kChunkTokens = 8192;
   const std::int64_t fitting = (options.memory_bytes - fixed) / per_sequence;
   const std::int64_t useful = std::max<std::int64_t>(1, kChunkTokens / batch.length);
   plan.chunk_sequences = std::min({fitting, useful, plan.sequences.size()});

@@ -15,10 +15,13 @@ struct RunPlan {
   bool loss = false;                 // run through the head
   bool whole_last_layer = false;     // its values and feed-forward too
   int run_layers = 0;                // the first of the model, at least up to the last layer
+  std::int64_t pool = 1;             // of the maps
   std::int64_t chunk_sequences = 0;  // that go through a layer together
   std::int64_t block_tokens = 0;     // that a worker takes through a layer's products together
   LossBlocks loss_blocks;
 
+  // Positions whose queries go through attention together, with so many heads each.
+  std::int64_t query_rows(std::int64_t group, std::int64_t length, int threads) const;
   int last_layer() const { return layers.back(); }
   // Whether a layer's output is of use to the head, to a later layer or to what is kept.
   bool whole(int layer) const {

@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "model/pooled_strip.h"
 #include "poslens/threads.h"
 
 namespace poslens {
@@ -26,6 +27,10 @@ Stage stage_of(const ModelSpec& spec, const std::vector<int>& layers) {
   return stage;
 }
 
+std::int64_t side_of(const DecoderOptions& options, std::int64_t length) {
+  return (length + options.pool - 1) / options.pool;
+}
+
 }  // namespace
 
 ScoreSums::ScoreSums(const ModelSpec& spec, const DecoderOptions& options, std::vector<int> layers,
@@ -33,8 +38,8 @@ ScoreSums::ScoreSums(const ModelSpec& spec, const DecoderOptions& options, std::
     : spec_(spec), sequences_(sequences), groups_(options.groups) {
   map_.source = Source::model;
   map_.stage = stage_of(spec, layers);
-  map_.n = length;
-  const std::size_t square = size_of(length * length);
+  map_.n = side_of(options, length);
+  const std::size_t square = size_of(map_.n * map_.n);
   const std::size_t all = layers.size() * square;
   map_.scores.assign(all, 0);
   map_.count.assign(square, 0);
@@ -51,15 +56,24 @@ ScoreSums::ScoreSums(const ModelSpec& spec, const DecoderOptions& options, std::
     map_.variance.assign(all, 0);
     running_mean_.assign(all, 0);
   }
+  if (options.pool > 1) {
+    map_.pool = options.pool;
+    map_.pooled_positions = length;
+    score_profiles_.assign(layers.size() * size_of(profile_size(length)), 0);
+    if (options.probs) probability_profiles_ = score_profiles_;
+  }
   map_.layers = std::move(layers);
 }
 
 LayerSums ScoreSums::of(int layer) {
   LayerSums sums;
+  sums.pool = map_.pool;
+  sums.side = map_.n;
   const auto found = std::find(map_.layers.begin(), map_.layers.end(), layer);
   if (found == map_.layers.end()) return sums;
   const std::size_t square = map_.count.size();
-  const std::size_t offset = static_cast<std::size_t>(found - map_.layers.begin()) * square;
+  const auto place = static_cast<std::size_t>(found - map_.layers.begin());
+  const std::size_t offset = place * square;
   if (groups_ > 1) {
     for (std::size_t group = 0; group < size_of(groups_); ++group) {
       sums.groups.push_back(map_.scores_groups.data() + group * map_.layers.size() * square +
@@ -73,6 +87,11 @@ LayerSums ScoreSums::of(int layer) {
   if (!map_.variance.empty()) {
     sums.running_mean = running_mean_.data() + offset;
     sums.squares = map_.variance.data() + offset;
+  }
+  const std::size_t profiles = place * size_of(profile_size(map_.positions()));
+  if (!score_profiles_.empty()) sums.score_profiles = score_profiles_.data() + profiles;
+  if (!probability_profiles_.empty()) {
+    sums.probability_profiles = probability_profiles_.data() + profiles;
   }
   return sums;
 }
@@ -91,6 +110,10 @@ void ScoreSums::add_to(RunState& state) {
         std::pair("squares", &map_.variance), std::pair("running_mean", &running_mean_)}) {
     if (values != nullptr && !values->empty()) state.arrays.push_back({name, std::span(*values)});
   }
+  for (const auto& [name, values] : {std::pair("score_profiles", &score_profiles_),
+                                     std::pair("probability_profiles", &probability_profiles_)}) {
+    if (!values->empty()) state.arrays.push_back({name, std::span(*values)});
+  }
 }
 
 void ScoreSums::finish_layer(std::size_t place) {
@@ -102,27 +125,55 @@ void ScoreSums::finish_layer(std::size_t place) {
   const LayerSums sums = of(layer);
   float* scores = map_.scores.data() + place * square;
   for (std::int64_t i = 0; i < map_.n; ++i) {
-    const KeyRange visible = attention.mask.keys(i, map_.n);
+    const std::vector<std::int64_t> pairs =
+        block_pairs(attention.mask, map_.positions(), map_.pool, i);
     for (std::int64_t j = 0; j < map_.n; ++j) {
       const std::size_t at = size_of(i * map_.n + j);
-      const bool hidden = j < visible.first || j >= visible.last;
+      const auto shown = static_cast<double>(pairs[size_of(j)]);
       const auto divide = [&](float& value, double divisor) {
-        value =
-            hidden ? std::numeric_limits<float>::quiet_NaN() : static_cast<float>(value / divisor);
+        value = shown == 0 ? std::numeric_limits<float>::quiet_NaN()
+                           : static_cast<float>(value / divisor);
       };
       double sum = 0;
       for (const float* group : sums.groups) sum += double{group[at]};
       scores[at] = static_cast<float>(sum);
-      divide(scores[at], all * heads);
+      divide(scores[at], all * heads * shown);
       for (std::int64_t g = 0; g < map_.groups; ++g) {
-        divide(sums.groups[size_of(g)][at], static_cast<double>(group_sequences(g)) * heads);
+        divide(sums.groups[size_of(g)][at],
+               static_cast<double>(group_sequences(g)) * heads * shown);
       }
       for (std::int64_t h = 0; h < map_.heads; ++h)
-        divide(sums.heads[size_of(h) * square + at], all);
-      if (sums.probabilities != nullptr) divide(sums.probabilities[at], all * heads);
+        divide(sums.heads[size_of(h) * square + at], all * shown);
+      if (sums.probabilities != nullptr) divide(sums.probabilities[at], all * heads * shown);
       if (sums.squares != nullptr) divide(sums.squares[at], all - 1);
     }
   }
+}
+
+void ScoreSums::finish_profiles(const std::string& what, std::vector<double>& sums) {
+  if (sums.empty()) return;
+  const std::int64_t n = map_.positions();
+  std::vector<double>& rows = map_.profiles[what + "_rows"];
+  std::vector<double>& columns = map_.profiles[what + "_columns"];
+  std::vector<double>& diagonals = map_.profiles[what + "_diagonals"];
+  const double* sum = sums.data();
+  for (const int layer : map_.layers) {
+    const AttentionSpec& attention = attention_of(spec_, layer);
+    const double samples = static_cast<double>(sequences_.size()) * attention.query_heads;
+    const auto append = [&](const std::vector<std::int64_t>& pairs, std::vector<double>& means) {
+      for (const std::int64_t shown : pairs) {
+        means.push_back(shown == 0 ? std::numeric_limits<double>::quiet_NaN()
+                                   : *sum / (samples * static_cast<double>(shown)));
+        ++sum;
+      }
+    };
+    const ProfilePairs pairs = profile_pairs(attention.mask, n);
+    append(pairs.rows, rows);
+    append(pairs.columns, columns);
+    append(pairs.lags, diagonals);
+    std::reverse(diagonals.end() - (2 * n - 1), diagonals.end());  // from j - i to i - j
+  }
+  sums = {};
 }
 
 ScoreMap ScoreSums::finish() {
@@ -130,11 +181,14 @@ ScoreMap ScoreSums::finish() {
   for (const int layer : map_.layers) {
     const Mask& mask = attention_of(spec_, layer).mask;
     for (std::int64_t i = 0; i < map_.n; ++i) {
-      const KeyRange visible = mask.keys(i, map_.n);
-      std::fill(map_.count.begin() + i * map_.n + visible.first,
-                map_.count.begin() + i * map_.n + visible.last, sequences_.size());
+      const std::vector<std::int64_t> pairs = block_pairs(mask, map_.positions(), map_.pool, i);
+      for (std::size_t j = 0; j < pairs.size(); ++j) {
+        if (pairs[j] > 0) map_.count[size_of(i * map_.n) + j] = sequences_.size();
+      }
     }
   }
+  finish_profiles("scores", score_profiles_);
+  finish_profiles("probs", probability_profiles_);
   return std::move(map_);
 }
 
@@ -145,7 +199,11 @@ std::int64_t ScoreSums::bytes(const ModelSpec& spec, const DecoderOptions& optio
   if (options.per_head) maps += spec.layers.front().attention.query_heads;
   if (options.probs) maps += 1;
   if (options.variance) maps += 2;
-  return length * length * (layers * maps * std::int64_t{sizeof(float)} + 8);
+  const std::int64_t side = side_of(options, length);
+  const std::int64_t profiles =
+      options.pool > 1 ? 2 * profile_size(length) * std::int64_t{sizeof(double)} : 0;
+  return side * side * (layers * maps * std::int64_t{sizeof(float)} + 8) +
+         layers * profiles * (options.probs ? 2 : 1);
 }
 
 }  // namespace poslens

@@ -26,6 +26,7 @@ void visit_means(ScoreMap& map, const Visit& visit) {
   visit("loss", map.loss);
   visit("hidden", map.hidden);
   for (auto& [name, values] : map.gram) visit("gram_" + name, values);
+  for (auto& [name, values] : map.profiles) visit(name, values);
 }
 
 std::int64_t number_option(const Provenance& provenance, const std::string& wanted) {

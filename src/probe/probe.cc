@@ -21,6 +21,8 @@ std::string averaging(const Corpus& corpus, const ModelSpec& spec, const ProbeOp
   if (options.shard) words += fmt::format("{} of ", part.size());
   words += fmt::format("{} sequences and {} heads", corpus.batch.sequences(),
                        spec.layers.front().attention.query_heads);
+  const std::int64_t pool = options.decoder.pool;
+  if (pool > 1) words += fmt::format(", and over blocks of {0} x {0} positions", pool);
   if (options.shuffle) words += ", the tokens of each sequence in random order";
   return words;
 }
@@ -41,6 +43,7 @@ std::vector<std::pair<std::string, std::string>> option_list(const Corpus& corpu
       {"layers", fmt::format("{}", fmt::join(layers, ","))},
       {"dtype", to_string(decoder.compute_type)},
       {"groups", std::to_string(decoder.groups)},
+      {"pool", std::to_string(decoder.pool)},
       {"memory", std::to_string(decoder.memory_bytes)},
       {"threads", std::to_string(thread_count())}};
   for (const auto& [name, on] :

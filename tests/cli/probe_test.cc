@@ -194,6 +194,36 @@ TEST_F(Probe, HiddenStatesAndGramMaps) {
   EXPECT_GT(square, 0);
 }
 
+TEST_F(Probe, PooledMapsAreMeasuredPlottedAndSubtracted) {
+  const std::string base = "--text @book.txt --length 25 --sequences 2 --groups 2 ";
+  const ScoreMap map = run(base + "--pool 4 --probs --variance --per-head --hidden");
+  EXPECT_EQ(map.n, 7);
+  EXPECT_EQ(map.pool, 4);
+  EXPECT_EQ(map.positions(), 25);
+  EXPECT_EQ(map.loss.size(), 24);
+  EXPECT_EQ(map.hidden.size(), 4 * 25 * static_cast<std::size_t>(map.hidden_width));
+  EXPECT_EQ(map.profiles.size(), 6);
+  EXPECT_EQ(map.profiles.at("probs_diagonals").size(), 3 * 49);
+  EXPECT_EQ(map.provenance.averaging,
+            "mean over 2 sequences and 2 heads, and over blocks of 4 x 4 positions");
+  const std::string pooled = path("map.npz").string();
+  EXPECT_EQ(run_program({"diff", pooled, pooled, "--out", path("zero.npz").string()}).code, 0);
+  const ScoreMap zero = load_score_map(path("zero.npz"));
+  EXPECT_EQ(zero.pool, 4);
+  EXPECT_EQ(zero.layer(1)(5, 2), 0);
+  EXPECT_EQ(zero.profiles.at("scores_rows")[3], 0);
+  const Outcome metrics = run_program({"metrics", pooled});
+  EXPECT_EQ(metrics.code, 0) << metrics.err;
+  EXPECT_THAT(metrics.out, HasSubstr("7 blocks of 4 positions"));
+  EXPECT_EQ(run_program({"plot", pooled, "--out", path("map.svg").string()}).code, 0);
+
+  EXPECT_EQ(probe(base + "--out @window.npz --pool 4 --intervene mask=window:13").code, 0);
+  expect_error(run_program({"metrics", path("window.npz").string()}), 1,
+               path("window.npz").string() +
+                   ": layer 0: expected all keys before a query to be visible in a map pooled over "
+                   "blocks of 4 positions, found a window");
+}
+
 TEST_F(Probe, Interventions) {
   const std::string base = "--text @book.txt --length 10 --sequences 4 ";
   const ScoreMap plain = run(base);
@@ -253,7 +283,13 @@ TEST_F(Probe, BadOptions) {
       {"--text @book.txt --layers 0-", "--layers 0-: expected a list of layers"},
       {"--text @book.txt --layers 2-1", "--layers 2-1: expected a list of layers"},
       {"--text @book.txt --intervene rope=maybe", "--intervene rope=maybe: expected"},
-      {"--text @book.txt --pool 4", "--pool: not expected after probe; options are"},
+      {"--text @book.txt --pool four", "--pool four: expected an integer"},
+      {"--text @book.txt --length 10 --pool 0",
+       "--pool 0: expected 1 to 10, the length of a sequence"},
+      {"--text @book.txt --length 10 --pool 11",
+       "--pool 11: expected 1 to 10, the length of a sequence"},
+      {"--text @book.txt --length 10 --sequences 2 --pool 2 --gram",
+       "--pool 2: expected without --gram, whose maps are not pooled"},
   };
   for (const auto& [options, message] : cases) {
     expect_error_with(probe(options), 2, "poslens: error: " + message);

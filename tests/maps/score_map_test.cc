@@ -153,6 +153,38 @@ TEST(ScoreMap, APathThatIsNoUtf8DoesNotSpoilTheFile) {
   EXPECT_EQ(load_score_map(folder.path() / "map.npz").provenance.text, "caf\xef\xbf\xbd.txt");
 }
 
+// 5 positions in blocks of 2.
+TEST(ScoreMap, PooledMapsRoundTrip) {
+  const TemporaryFolder folder;
+  const fs::path path = folder.path() / "map.npz";
+  ScoreMap map = full_map();
+  map.hidden_norm = map.hidden_cosine = {};
+  map.pool = 2;
+  map.pooled_positions = 5;
+  map.loss = {1, 2, 3, 4};
+  map.hidden = numbers(3 * 5 * 2, 700);
+  map.profiles["scores_rows"] = std::vector<double>(2 * 5, 0.5);
+  map.profiles["probs_columns"] = std::vector<double>(2 * 5, 0.25);
+  map.profiles["scores_diagonals"] = std::vector<double>(2 * 9, 0.125);
+  save(map, path);
+  const ScoreMap loaded = load_score_map(path);
+  expect_same(map, loaded);
+  EXPECT_EQ(loaded.pool, 2);
+  EXPECT_EQ(loaded.positions(), 5);
+  EXPECT_EQ(loaded.profiles, map.profiles);
+  map.pooled_positions = 7;
+  map.loss = {};
+  map.hidden = {};
+  map.profiles.clear();
+  save(map, path);
+  try {
+    load_score_map(path);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("count: expected 7 positions in blocks of 2, found 3"));
+  }
+}
+
 // An artefact with this or that wrong.
 struct Parts {
   std::string meta = meta_json(full_map());

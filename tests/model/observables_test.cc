@@ -16,6 +16,7 @@
 #include "model/tiny_checkpoint.h"
 #include "poslens/error.h"
 #include "poslens/gram.h"
+#include "poslens/pooling.h"
 #include "poslens/threads.h"
 
 namespace poslens {
@@ -56,18 +57,30 @@ Largest compare(const std::vector<float>& found, const std::vector<float>& expec
   return largest;
 }
 
+struct Terms {
+  bool hidden_is_zero = false;
+  bool products = false;  // nearly the same for all pairs: by the largest, not by the range
+  // By the range of these parts, of which the compared values are means; part for part, again and
+  // again.
+  std::vector<float> range_of{};
+  std::size_t range_parts = 1;
+};
+
 // Every part of a run, part by part (a layer of a map, a plane of the residual stream), against
-// the bound: absolute in f32, in bf16 a share of the part's range (of the largest value, for
-// products that are nearly the same for all pairs).
+// the bound: absolute in f32, in bf16 a share of the part's range.
 void expect_close(const std::vector<float>& found, const std::vector<float>& expected,
-                  std::size_t parts, ComputeType type, bool hidden_is_zero = false,
-                  bool products = false) {
+                  std::size_t parts, ComputeType type, const Terms& terms = {}) {
   ASSERT_EQ(found.size(), expected.size());
   const std::size_t size = found.size() / parts;
   for (std::size_t part = 0; part < parts; ++part) {
     const Largest largest =
-        compare(found, expected, part * size, (part + 1) * size, hidden_is_zero);
-    const double scale = products ? std::max(largest.range, largest.size) : largest.range;
+        compare(found, expected, part * size, (part + 1) * size, terms.hidden_is_zero);
+    double scale = terms.products ? std::max(largest.range, largest.size) : largest.range;
+    if (!terms.range_of.empty()) {
+      const std::size_t whole = terms.range_of.size() / terms.range_parts;
+      const std::size_t first = part % terms.range_parts * whole;
+      scale = compare(terms.range_of, terms.range_of, first, first + whole, true).range;
+    }
     EXPECT_LT(largest.deviation, type == ComputeType::f32 ? 1e-4 : 0.02 * scale) << "part " << part;
   }
 }
@@ -106,11 +119,13 @@ TEST_P(Observables, OfEveryIntervention) {
     options.per_head = options.probs = options.variance = options.hidden = true;
     const ScoreMap map = run(text, options);
     const std::size_t layers = map.layers.size();
-    expect_close(map.scores_heads, expected.floats("scores_heads"), layers, type(), true);
-    expect_close(map.probs, expected.floats("probs"), layers, type(), true);
+    expect_close(map.scores_heads, expected.floats("scores_heads"), layers, type(),
+                 {.hidden_is_zero = true});
+    expect_close(map.probs, expected.floats("probs"), layers, type(), {.hidden_is_zero = true});
     expect_close(map.hidden, expected.floats("hidden"), layers + 1, type());
     if (type() == ComputeType::f32) {
-      expect_close(map.variance, expected.floats("variance"), layers, type(), true);
+      expect_close(map.variance, expected.floats("variance"), layers, type(),
+                   {.hidden_is_zero = true});
     }
   }
 }
@@ -147,8 +162,43 @@ TEST_P(Observables, GramMaps) {
     for (std::size_t stage = 0; stage < kGramNames.size(); ++stage) {
       SCOPED_TRACE(kGramNames[stage]);
       const auto place = static_cast<GramStage>(stage);
-      expect_close(map.gram.at(kGramNames[stage]), gram_of(expected, place, layers), layers, type(),
-                   place == GramStage::query_key || place == GramStage::next_query_key, true);
+      expect_close(
+          map.gram.at(kGramNames[stage]), gram_of(expected, place, layers), layers, type(),
+          {.hidden_is_zero = place == GramStage::query_key || place == GramStage::next_query_key,
+           .products = true});
+    }
+  }
+}
+
+// Pooling against numpy's of the same scores; 16 positions are no multiple of 5.
+TEST_P(Observables, PooledMaps) {
+  for (const std::string& text : texts()) {
+    SCOPED_TRACE(text);
+    const Expected expected{contents_, text};
+    DecoderOptions options;
+    options.pool = 5;
+    options.groups = 2;
+    options.per_head = options.probs = options.variance = options.hidden = true;
+    const ScoreMap map = run(text, options);
+    const std::size_t layers = map.layers.size();
+    EXPECT_EQ(map.n, 4);
+    EXPECT_EQ(map.positions(), 16);
+    const Terms of_scores{.range_of = expected.floats("scores_heads"), .range_parts = layers};
+    const Terms of_probs{.range_of = expected.floats("probs"), .range_parts = layers};
+    expect_close(map.scores, expected.floats("pool5 scores"), layers, type(), of_scores);
+    expect_close(map.scores_groups, expected.floats("pool5 scores_groups"), 2 * layers, type(),
+                 of_scores);
+    expect_close(map.scores_heads, expected.floats("pool5 scores_heads"), layers, type(),
+                 of_scores);
+    expect_close(map.probs, expected.floats("pool5 probs"), layers, type(), of_probs);
+    expect_close(map.hidden, expected.floats("hidden"), layers + 1, type());
+    if (type() == ComputeType::f32) {
+      expect_close(map.variance, expected.floats("pool5 variance"), layers, type());
+    }
+    for (const char* kind : {"rows", "columns", "diagonals"}) {
+      const std::vector<double>& found = map.profiles.at(std::string("scores_") + kind);
+      expect_close({found.begin(), found.end()}, expected.floats(kind), layers, type(), of_scores);
+      EXPECT_EQ(map.profiles.at(std::string("probs_") + kind).size(), found.size());
     }
   }
 }
@@ -250,6 +300,143 @@ TEST(Gram, IsTheMeanOfTheProductsOfTheReferencesStream) {
       ASSERT_NEAR(scores[at], map.scores[at], 2e-5);
     }
   }
+}
+
+// Every block size, mask and shape of work: pooling in the run is pooling afterwards.
+TEST(Pooled, IsThePoolingOfTheWholeMap) {
+  const TinyCheckpoint checkpoint({.layers = 4});
+  ModelSpec spec = read_model_spec(checkpoint);
+  const char* masks[] = {"causal", "window:20", "prefix:30", "full"};
+  for (std::size_t layer = 0; layer < 4; ++layer) {
+    spec.layers[layer].attention.mask = Mask::parse(masks[layer]);
+  }
+  constexpr std::int64_t kLength = 150;
+  TokenBatch batch{kLength, {}};
+  RandomStream random(7, 0);
+  for (std::int64_t i = 0; i < 5 * kLength; ++i) {
+    batch.ids.push_back(static_cast<std::int32_t>(random.below(37)));
+  }
+  DecoderOptions options;
+  options.groups = 2;
+  options.per_head = options.probs = true;
+  const ScoreMap whole = run_decoder(checkpoint, spec, batch, options);
+  const auto square = static_cast<std::size_t>(kLength * kLength);
+  for (const std::int64_t pool : {2, 5, 7, 16, 37, 64, 100, 149, 150}) {
+    SCOPED_TRACE(pool);
+    options.pool = pool;
+    const ScoreMap map = run_decoder(checkpoint, spec, batch, options);
+    ASSERT_EQ(map.n, (kLength + pool - 1) / pool);
+    const auto expect_pooled = [&](const std::vector<float>& found,
+                                   const std::vector<float>& maps) {
+      const std::size_t planes = maps.size() / square;
+      const std::size_t size = found.size() / planes;
+      ASSERT_EQ(size, static_cast<std::size_t>(map.n * map.n));
+      for (std::size_t plane = 0; plane < planes; ++plane) {
+        const Matrix<float> pooled = pool_mean({maps.data() + plane * square, kLength, kLength},
+                                               static_cast<std::size_t>(pool));
+        for (std::size_t i = 0; i < size; ++i) {
+          const float a = found[plane * size + i];
+          const float b = pooled.values()[i];
+          ASSERT_TRUE(std::abs(a - b) < 1e-5 || (std::isnan(a) && std::isnan(b))) << a << ' ' << b;
+        }
+      }
+    };
+    expect_pooled(map.scores, whole.scores);
+    expect_pooled(map.scores_groups, whole.scores_groups);
+    expect_pooled(map.scores_heads, whole.scores_heads);
+    expect_pooled(map.probs, whole.probs);
+    for (const std::string what : {"scores", "probs"}) {
+      const std::vector<float>& maps = what == "scores" ? whole.scores : whole.probs;
+      for (std::size_t layer = 0; layer < 4; ++layer) {
+        const auto mean = [&](const auto& is_in) {
+          double sum = 0;
+          std::int64_t count = 0;
+          for (std::int64_t i = 0; i < kLength; ++i) {
+            for (std::int64_t j = 0; j < kLength; ++j) {
+              const float value = maps[layer * square + static_cast<std::size_t>(i * kLength + j)];
+              if (!is_in(i, j) || std::isnan(value)) continue;
+              sum += value;
+              ++count;
+            }
+          }
+          return count == 0 ? std::nan("") : sum / static_cast<double>(count);
+        };
+        const auto expect_near = [&](const std::string& kind, std::int64_t place, double expected) {
+          const std::vector<double>& all = map.profiles.at(what + kind);
+          const std::size_t extent = all.size() / 4;
+          const double found = all[layer * extent + static_cast<std::size_t>(place)];
+          EXPECT_TRUE(std::abs(found - expected) < 1e-5 ||
+                      (std::isnan(found) && std::isnan(expected)))
+              << what << kind << ' ' << place << ": " << found << ' ' << expected;
+        };
+        for (const std::int64_t p : {0, 1, 77, 149}) {
+          expect_near("_rows", p, mean([&](auto i, auto) { return i == p; }));
+          expect_near("_columns", p, mean([&](auto, auto j) { return j == p; }));
+          expect_near("_diagonals", p + 149, mean([&](auto i, auto j) { return i - j == p; }));
+          expect_near("_diagonals", 149 - p, mean([&](auto i, auto j) { return j - i == p; }));
+        }
+      }
+    }
+    EXPECT_THAT(map.loss, testing::Pointwise(testing::DoubleNear(1e-5), whole.loss));
+  }
+}
+
+TEST(Pooled, IsTheSameForAnyNumberOfThreadsAndChunks) {
+  const TinyCheckpoint checkpoint({.layers = 2});
+  const ModelSpec spec = read_model_spec(checkpoint);
+  TokenBatch batch{150, {}};
+  RandomStream random(9, 0);
+  for (int i = 0; i < 6 * 150; ++i) {
+    batch.ids.push_back(static_cast<std::int32_t>(random.below(37)));
+  }
+  DecoderOptions options;
+  options.pool = 20;
+  options.variance = true;
+  const ScoreMap plain = run_decoder(checkpoint, spec, batch, options);
+  const auto expect_same = [&](const ScoreMap& other) {
+    for (std::size_t i = 0; i < plain.scores.size(); ++i) {
+      if (std::isnan(plain.scores[i])) continue;
+      ASSERT_NEAR(plain.scores[i], other.scores[i], 1e-5);
+      ASSERT_NEAR(plain.variance[i], other.variance[i], 1e-5);
+    }
+    const std::vector<double>& lags = plain.profiles.at("scores_diagonals");
+    for (std::size_t i = 0; i < lags.size(); ++i) {
+      if (std::isnan(lags[i])) continue;
+      ASSERT_NEAR(lags[i], other.profiles.at("scores_diagonals")[i], 1e-5);
+    }
+  };
+  const int before = thread_count();
+  set_thread_count(3);
+  expect_same(run_decoder(checkpoint, spec, batch, options));
+  set_thread_count(before);
+  for (options.memory_bytes = 1 << 20;; options.memory_bytes += 1 << 12) {
+    try {
+      EXPECT_LT(plan_run(spec, batch, options, before).chunk_sequences, 3);
+      break;
+    } catch (const UsageError&) {
+    }
+  }
+  expect_same(run_decoder(checkpoint, spec, batch, options));
+}
+
+TEST(Pooled, WhatMakesNoSenseIsRefused) {
+  const GoldenFixture golden("llama_yarn");
+  const auto message = [&](const DecoderOptions& options) -> std::string {
+    try {
+      run_decoder(golden.checkpoint(), golden.spec(), golden.batch(), options);
+    } catch (const UsageError& error) {
+      return error.what();
+    }
+    return "accepted";
+  };
+  DecoderOptions options;
+  options.pool = 0;
+  EXPECT_EQ(message(options), "--pool 0: expected a whole number from 1");
+  options.pool = 17;
+  EXPECT_EQ(message(options), "--pool 17: expected at most the length of a sequence, 16");
+  options.pool = 4;
+  options.gram = true;
+  EXPECT_EQ(message(options), "--pool 4: expected without --gram, whose maps are not pooled");
 }
 
 // The least memory that a run agrees to, and what it gives.

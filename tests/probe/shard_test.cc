@@ -109,6 +109,35 @@ class ProbeParts : public testing::Test {
   ProbeOptions options_;
 };
 
+TEST_F(ProbeParts, ShardsMergeEveryObservable) {
+  for (const std::int64_t pool : {1, 4}) {
+    options_.decoder.pool = pool;
+    options_.decoder.hidden = true;
+    options_.decoder.gram = pool == 1;
+    const ScoreMap whole = probe(model_, corpus(), options_);
+    const ScoreMap merged = merge(shards(options_, 4));
+    expect_near(merged.scores, whole.scores, 1e-5, "scores");
+    expect_near(merged.variance, whole.variance, 1e-5, "variance");
+    expect_near(merged.hidden, whole.hidden, 1e-5, "hidden");
+    ASSERT_EQ(whole.gram.size(), pool == 1 ? 9u : 0u);
+    ASSERT_EQ(merged.gram.size(), whole.gram.size());
+    for (const auto& [name, maps] : whole.gram) {
+      expect_near(merged.gram.at(name), maps, 1e-4, name.c_str());
+    }
+    ASSERT_EQ(whole.profiles.size(), pool == 1 ? 0u : 6u);
+    ASSERT_EQ(merged.profiles.size(), whole.profiles.size());
+    for (const auto& [name, values] : whole.profiles) {
+      expect_near(merged.profiles.at(name), values, 1e-5, name.c_str());
+    }
+    EXPECT_EQ(merged.pool, pool);
+    EXPECT_EQ(merged.positions(), 13);
+  }
+  // Shards of runs that kept other things are not joined.
+  NamedMaps mixed = shards(options_, 2);
+  mixed[1].second.profiles.erase("scores_rows");
+  EXPECT_THAT(refusal(mixed), HasSubstr("part2: holds other arrays than the first shard"));
+}
+
 // Groups count over the whole run: 11 sequences in 4 shards and 3 groups leave a shard without some
 // group, and in 11 shards without a variance of its own.
 TEST_F(ProbeParts, ShardsMergeToOneRun) {

@@ -29,8 +29,8 @@ inline std::vector<std::string> byte_tokens() {
 }
 
 // pre: name of the pre-tokenizer; empty: the file names none. scale: all widths times that much.
-inline GgufWriter tiny_model(const std::string& pre = "gpt-2", std::uint32_t scale = 1) {
-  constexpr std::uint32_t kHeads = 2, kKeyHeads = 1;
+inline GgufWriter tiny_model(const std::string& pre = "gpt-2", std::uint32_t scale = 1,
+                             std::uint32_t heads = 2, std::uint32_t key_heads = 1) {
   const std::uint32_t hidden = 16 * scale, width = 24 * scale, head_dim = 8 * scale;
   constexpr int kLayers = 3;
   GgufWriter writer;
@@ -41,8 +41,8 @@ inline GgufWriter tiny_model(const std::string& pre = "gpt-2", std::uint32_t sca
   writer.integer("llama.context_length", 256);
   writer.integer("llama.embedding_length", hidden);
   writer.integer("llama.feed_forward_length", width);
-  writer.integer("llama.attention.head_count", kHeads);
-  writer.integer("llama.attention.head_count_kv", kKeyHeads);
+  writer.integer("llama.attention.head_count", heads);
+  writer.integer("llama.attention.head_count_kv", key_heads);
   writer.number("llama.attention.layer_norm_rms_epsilon", 1e-5F);
   writer.number("llama.rope.freq_base", 1e4F);
   writer.integer("llama.rope.dimension_count", head_dim);
@@ -76,10 +76,10 @@ inline GgufWriter tiny_model(const std::string& pre = "gpt-2", std::uint32_t sca
   for (int layer = 0; layer < kLayers; ++layer) {
     const std::string block = "blk." + std::to_string(layer) + '.';
     norm(block + "attn_norm.weight");
-    matrix(block + "attn_q.weight", kHeads * head_dim, hidden);
-    matrix(block + "attn_k.weight", kKeyHeads * head_dim, hidden);
-    matrix(block + "attn_v.weight", kKeyHeads * head_dim, hidden);
-    matrix(block + "attn_output.weight", hidden, kHeads * head_dim);
+    matrix(block + "attn_q.weight", heads * head_dim, hidden);
+    matrix(block + "attn_k.weight", key_heads * head_dim, hidden);
+    matrix(block + "attn_v.weight", key_heads * head_dim, hidden);
+    matrix(block + "attn_output.weight", hidden, heads * head_dim);
     norm(block + "ffn_norm.weight");
     matrix(block + "ffn_gate.weight", width, hidden);
     matrix(block + "ffn_up.weight", width, hidden);
