@@ -49,20 +49,20 @@ TEST_F(ProbeMemory, IsTheSameForEightAndEightHundredSequences) {
   }
 }
 
-// The residual stream is as wide; only queries grow, 2 KB a token from 8 to 256 wide (16 MB in a
-// chunk, twice with attention's outputs). One map more for each head would take 126 MB.
+// The residual stream and the queries are 256 wide in each; what grows is the tiles of scores of a
+// group and, with 32 key-value heads, keys and values from 8 to 256 wide (16 MB in a chunk). One
+// map more for each head would take 126 MB.
 TEST_F(ProbeMemory, DoesNotGrowWithMapsOfHeads) {
   if (test::kSanitized) GTEST_SKIP() << "sanitizers take memory of their own";
-  tiny_model("gpt-2", 1, 1, 1).write(path("one.gguf").string());
-  tiny_model("gpt-2", 1, 32, 1).write(path("group.gguf").string());
-  tiny_model("gpt-2", 1, 32, 32).write(path("all.gguf").string());
+  tiny_model("gpt-2", 16, 1, 1).write(path("one.gguf").string());
+  tiny_model("gpt-2", 16, 32, 1).write(path("group.gguf").string());
+  tiny_model("gpt-2", 16, 32, 32).write(path("all.gguf").string());
   write_documents(8);
   const std::string options = "--layers 0-1 --sequences 8 --probs --gram";
   const double one = peak(options, "one.gguf");
   const double group = peak(options, "group.gguf");
   const double all = peak(options, "all.gguf");
   EXPECT_LT(group - one, 40 * kMegabyte) << one << " and " << group;
-  // Keys and values of 32 heads instead of one: another 16 MB.
   EXPECT_LT(all - group, 24 * kMegabyte) << group << " and " << all;
 }
 

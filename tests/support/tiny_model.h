@@ -31,7 +31,7 @@ inline std::vector<std::string> byte_tokens() {
 // pre: name of the pre-tokenizer; empty: the file names none. scale: all widths times that much.
 inline GgufWriter tiny_model(const std::string& pre = "gpt-2", std::uint32_t scale = 1,
                              std::uint32_t heads = 2, std::uint32_t key_heads = 1) {
-  const std::uint32_t hidden = 16 * scale, width = 24 * scale, head_dim = 8 * scale;
+  const std::uint32_t hidden = 16 * scale, width = 24 * scale, head_dim = hidden / heads;
   constexpr int kLayers = 3;
   GgufWriter writer;
   writer.text("general.architecture", "llama");
