@@ -12,9 +12,9 @@ namespace poslens {
 std::string progress_line(const std::string& label, double done, double total,
                           const std::string& units, double seconds);
 
-// Shows that line from two seconds after its start and at most five times a second, when stderr is a
-// terminal and quiet was not asked for. Safe to call from several threads. The line is cleared when
-// the object goes.
+// Shows that line from two seconds after its start and at most five times a second, when stderr is
+// a terminal and quiet was not asked for. Safe to call from several threads. The line is cleared
+// when the object goes.
 class Progress {
  public:
   // total: how much work there is, in units (a plural noun).
