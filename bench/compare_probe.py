@@ -13,37 +13,17 @@ and writing included, starting the program not). Medians of the runs' ratios.
 
 import argparse
 import json
-import os
 import random
 import statistics
-import subprocess
 import sys
 import tempfile
-import time
 import zipfile
 from pathlib import Path
 
+from processes import run, seconds_of
+
 PEERS = Path(__file__).parent / "peers"
 LENGTH, SEQUENCES = 1024, 8
-
-
-def run(command):
-    """Seconds, peak resident bytes and standard output of a whole process."""
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("OPENBLAS_")}
-    with tempfile.TemporaryFile() as output:
-        start = time.perf_counter()
-        process = subprocess.Popen([str(part) for part in command], stdout=output,
-                                   stderr=subprocess.DEVNULL, env=environment)
-        _, status, usage = os.wait4(process.pid, 0)
-        seconds = time.perf_counter() - start
-        if status != 0:
-            sys.exit(f"failed: {' '.join(map(str, command))}")
-        output.seek(0)
-        return seconds, usage.ru_maxrss * 1024, output.read().decode()
-
-
-def seconds_of(text):
-    return float(text.split("seconds ")[1].split()[0])
 
 
 def main():

@@ -11,14 +11,13 @@ is the whole process, and its computation alone (as the artefact records it) sta
 
 import argparse
 import json
-import os
 import statistics
-import subprocess
 import sys
 import tempfile
-import time
 import zipfile
 from pathlib import Path
+
+from processes import run, seconds_of
 
 CASES = {
     "l2": "--n 50 --dim 64 --samples 100000 --layers 4",
@@ -28,20 +27,6 @@ CASES = {
     "recency": "--n 10 --dim 16 --samples 1000000 --layers 4 --norm layernorm"
     " --score-scale inv-sqrt-dim --inputs gaussian --recency",
 }
-
-
-def run(command):
-    """Seconds, peak resident bytes and standard output of a whole process."""
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("OPENBLAS_")}
-    with tempfile.TemporaryFile() as output:
-        start = time.perf_counter()
-        process = subprocess.Popen(command, stdout=output, env=environment)
-        _, status, usage = os.wait4(process.pid, 0)
-        seconds = time.perf_counter() - start
-        if status != 0:
-            sys.exit(f"failed: {' '.join(command)}")
-        output.seek(0)
-        return seconds, usage.ru_maxrss * 1024, output.read().decode()
 
 
 def main():
@@ -62,7 +47,7 @@ def main():
         for _ in range(args.runs):
             frugal = ["--frugal"] if args.frugal else []
             _, peer_memory, text = run([args.python, peer, *options, *frugal])
-            peer_seconds = float(text.split("seconds ")[1])
+            peer_seconds = seconds_of(text)
             with tempfile.TemporaryDirectory() as folder:
                 out = f"{folder}/map.npz"
                 seconds, memory, _ = run([args.program, "simulate", *options, "--out", out])
