@@ -13,12 +13,14 @@
 #include "poslens/error.h"
 #include "poslens/tokenizer.h"
 #include "support/gguf_writer.h"
-#include "support/temporary_folder.h"
+#include "tokenizer/gguf_file.h"
 
 namespace poslens {
 namespace {
 
 using Ids = std::vector<std::int32_t>;
+using test::message;
+using test::open;
 using testing::HasSubstr;
 
 class SentencePiece : public testing::TestWithParam<const char*> {
@@ -96,22 +98,6 @@ GgufWriter tiny(const std::vector<float>& scores, std::size_t bytes = 256,
   for (const float score : all) list += GgufWriter::raw(score);
   writer.entry("tokenizer.ggml.scores", 9, list);
   return writer;
-}
-
-std::unique_ptr<Tokenizer> open(const GgufWriter& writer) {
-  const TemporaryFolder folder;
-  const std::string path = (folder.path() / "model.gguf").string();
-  writer.write(path);
-  return Tokenizer::open(*Checkpoint::open(path));
-}
-
-std::string message(const GgufWriter& writer) {
-  try {
-    open(writer);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 TEST(SentencePieceScores, TheHighestMergesFirstThenTheLeftmost) {

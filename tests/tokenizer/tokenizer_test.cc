@@ -10,11 +10,13 @@
 
 #include "poslens/error.h"
 #include "support/gguf_writer.h"
-#include "support/temporary_folder.h"
+#include "tokenizer/gguf_file.h"
 
 namespace poslens {
 namespace {
 
+using test::message;
+using test::open;
 using testing::HasSubstr;
 
 std::unique_ptr<Tokenizer> open_fixture(const std::string& name) {
@@ -90,30 +92,9 @@ GgufWriter tiny_vocabulary(const std::string& pre = "gpt-2") {
   return writer;
 }
 
-class TokenizerFile : public testing::Test {
- protected:
-  std::unique_ptr<Tokenizer> open(const GgufWriter& writer) {
-    const std::string path = (folder_.path() / "model.gguf").string();
-    writer.write(path);
-    const auto checkpoint = Checkpoint::open(path);
-    return Tokenizer::from_gguf(*checkpoint);
-  }
-  std::string message(const GgufWriter& writer) {
-    try {
-      open(writer);
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "no error";
-  }
-
- private:
-  TemporaryFolder folder_;
-};
-
 std::vector<std::string> merges() { return {"a b", "ab b", "ab ab"}; }
 
-TEST_F(TokenizerFile, MergesOfLowRankComeFirst) {
+TEST(TokenizerFile, MergesOfLowRankComeFirst) {
   GgufWriter writer = tiny_vocabulary();
   writer.texts("tokenizer.ggml.merges", merges());
   const auto tokenizer = open(writer);
@@ -126,7 +107,7 @@ TEST_F(TokenizerFile, MergesOfLowRankComeFirst) {
   EXPECT_THROW(tokenizer->decode({-1}), Error);
 }
 
-TEST_F(TokenizerFile, TextThatIsNotUtf8IsRefusedWithTheByte) {
+TEST(TokenizerFile, TextThatIsNotUtf8IsRefusedWithTheByte) {
   GgufWriter writer = tiny_vocabulary("qwen2");
   writer.texts("tokenizer.ggml.merges", merges());
   const auto tokenizer = open(writer);
@@ -143,7 +124,7 @@ TEST_F(TokenizerFile, TextThatIsNotUtf8IsRefusedWithTheByte) {
 }
 
 // A run of one million letters; a merge loop that scanned it for every merge would take hours.
-TEST_F(TokenizerFile, LongRunsTakeNoLongerThanTheyMust) {
+TEST(TokenizerFile, LongRunsTakeNoLongerThanTheyMust) {
   constexpr std::size_t kLength = 1 << 20;
   for (const char* pre :
        {"smollm", "gpt-2", "llama-bpe", "qwen2", "gpt-4o", "tekken", "falcon", "bloom"}) {
@@ -162,7 +143,7 @@ TEST_F(TokenizerFile, LongRunsTakeNoLongerThanTheyMust) {
   }
 }
 
-TEST_F(TokenizerFile, BosFollowsTheFileAndElseThePreTokenizer) {
+TEST(TokenizerFile, BosFollowsTheFileAndElseThePreTokenizer) {
   for (const char* pre : {"smollm", "gpt-2", "gpt2", "qwen2", "llama-bpe", "llama3", "llama-v3"}) {
     GgufWriter writer = tiny_vocabulary(pre);
     writer.texts("tokenizer.ggml.merges", merges());
@@ -176,7 +157,7 @@ TEST_F(TokenizerFile, BosFollowsTheFileAndElseThePreTokenizer) {
   }
 }
 
-TEST_F(TokenizerFile, UnknownConventionsAreRefused) {
+TEST(TokenizerFile, UnknownConventionsAreRefused) {
   EXPECT_THAT(message(tiny_vocabulary("gpt-3")),
               testing::AllOf(HasSubstr("'tokenizer.ggml.pre'"), HasSubstr("found 'gpt-3'"),
                              HasSubstr("gpt-2, "), HasSubstr(", tekken, "),
@@ -191,7 +172,7 @@ TEST_F(TokenizerFile, UnknownConventionsAreRefused) {
   EXPECT_THAT(message(GgufWriter()), HasSubstr("'tokenizer.ggml.model'"));
 }
 
-TEST_F(TokenizerFile, DamagedVocabulariesAreRefused) {
+TEST(TokenizerFile, DamagedVocabulariesAreRefused) {
   const GgufWriter plain = tiny_vocabulary();
   EXPECT_THAT(message(plain), HasSubstr("'tokenizer.ggml.merges'"));
 
