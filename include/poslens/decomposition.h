@@ -29,6 +29,13 @@ struct Decomposition {
                                // the rounding of scores
   Estimate nonkey_share;       // RSS(h+g) / RSS(g)
   Estimate remainder_share;    // RSS(f+g+h) / RSS(g)
+  // The same question asked of arXiv 2509.21042's diagonal normalisation, which knows no row
+  // functions: what is left when each diagonal's mean is taken off, against the variance about one
+  // mean. Adding g(i) changes these three, and a map of g(i) alone, which changes no attention, has
+  // a share up to 1; they are here to compare with, the answer is nonrelative_share.
+  Estimate variance;                   // RSS(constant) / pairs
+  Estimate diagonal_normalised;        // RSS(f without g) / pairs
+  Estimate diagonal_normalised_share;  // their ratio
 };
 
 // Which pairs i > j count.
@@ -52,6 +59,11 @@ Matrix<float> diagonal_normalised(MatrixView<const float> map);
 // Slope of the score against log(1 + i - j), common to all rows, over the scored pairs modulo g(i);
 // negative when near keys score higher.
 Estimate nearness_slope(const std::vector<MatrixView<const float>>& groups, Support support);
+
+// First-key strength (attention sink): the score of the first key less the mean score of the other
+// keys before the query, averaged over the queries that see it and another key; in scores, any
+// sign. Row functions drop out. With support.first_key = 1 it is that of key 1, to compare with.
+Estimate first_key_excess(const std::vector<MatrixView<const float>>& groups, Support support);
 
 // Mean square deviation from one constant over all pairs i != j with i, j >= first_key, both
 // triangles: 0 for a map that is constant off the diagonal. Unbiased like decompose(). Throws Error

@@ -7,6 +7,7 @@
 
 #include "poslens/decomposition.h"
 #include "poslens/estimate.h"
+#include "poslens/key_order.h"
 #include "poslens/score_map.h"
 
 namespace poslens {
@@ -15,8 +16,15 @@ struct LayerMeasures {
   int layer = 0;
   Decomposition all_keys;
   Decomposition without_first_key;
-  Estimate nearness;
+  Estimate nearness;  // nearness_slope()
   Estimate nearness_without_first_key;
+  KeyOrder order;
+  KeyOrder order_without_first_key;
+  Estimate first_key_excess;
+  Estimate first_key_excess_without_first_key;  // of key 1
+  // Share of the total's sum of squares that leaves with key 0, when rows are centred without it:
+  // 1 - total_without_first_key * its pairs / (total * its pairs). 0..1, up to noise.
+  Estimate first_key_share;
 };
 
 // Of a pooled map, blocks count as positions: the measures are those of what varies over more than

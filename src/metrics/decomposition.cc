@@ -16,10 +16,9 @@ constexpr std::array kFitted = {Space::relative, Space::key, Space::both};
 // Row by row residuals of one map: element 0 after g, then after each space of kFitted.
 class Residuals {
  public:
-  Residuals(MatrixView<const float> map, const Triangle& triangle, const LeastSquares& solver)
-      : map_(map), triangle_(triangle) {
-    const MarginalSums sums = marginal_sums(map, triangle);
-    row_means_ = sums.row_means;
+  Residuals(MatrixView<const float> map, const Triangle& triangle, const LeastSquares& solver,
+            const MarginalSums& sums)
+      : map_(map), triangle_(triangle), row_means_(sums.row_means) {
     for (std::size_t k = 0; k < kFitted.size(); ++k) {
       fits_[k] = solver.fit(sums, kFitted[k]);
       // Backwards, so that diagonals run along with keys.
@@ -67,6 +66,44 @@ double rounding(const std::vector<MatrixView<const float>>& maps, const Triangle
   return std::pow(largest * 0x1p-24, 2);
 }
 
+// Sums of squares without row functions, from the centred ones: a row's mean adds its square for
+// each of its pairs, and taking a diagonal's mean off subtracts its square for each of them.
+void add_plain_sums(const std::vector<MarginalSums>& sums, const Triangle& triangle,
+                    Decomposition& result) {
+  const auto n = static_cast<std::size_t>(triangle.n);
+  const auto pairs = static_cast<double>(triangle.pairs());
+  std::vector<std::vector<double>> rows(sums.size(), std::vector<double>(n, 0));
+  std::vector<std::vector<double>> diagonals = rows;
+  for (std::size_t group = 0; group < sums.size(); ++group) {
+    const auto keys = [&](std::size_t i) {
+      const auto row = static_cast<std::int64_t>(i);
+      return static_cast<double>(row - triangle.first_key(row));
+    };
+    double mean = 0;
+    for (std::size_t i = 1; i < n; ++i) mean += keys(i) * sums[group].row_means[i] / pairs;
+    double later_rows = 0;  // row means, less the map's, of the rows that diagonal t meets
+    for (std::size_t t = n - 1; t > 0; --t) {
+      const double row = sums[group].row_means[t] - mean;
+      rows[group][t] = std::sqrt(keys(t)) * row;
+      later_rows += row;
+      if (t >= static_cast<std::size_t>(triangle.window)) continue;
+      diagonals[group][t] =
+          (sums[group].diagonals[t] + later_rows) / std::sqrt(static_cast<double>(n - t));
+    }
+  }
+  const auto mean_square = [&](const std::vector<std::vector<double>>& values) {
+    GroupProducts products(values.size());
+    products.add([&](std::size_t group) { return std::span<const double>(values[group]); });
+    return products.mean_square(pairs);
+  };
+  const Estimate of_rows = mean_square(rows);
+  const Estimate of_diagonals = mean_square(diagonals);
+  result.variance =
+      combine({&result.total, &of_rows}, [](std::span<const double> of) { return of[0] + of[1]; });
+  result.diagonal_normalised = combine({&result.variance, &of_diagonals},
+                                       [](std::span<const double> of) { return of[0] - of[1]; });
+}
+
 }  // namespace
 
 Decomposition decompose(const std::vector<MatrixView<const float>>& groups, Support support) {
@@ -74,8 +111,13 @@ Decomposition decompose(const std::vector<MatrixView<const float>>& groups, Supp
   const Triangle triangle = find_triangle(parts);
   const LeastSquares solver(triangle);
   std::vector<Residuals> residuals;
+  std::vector<MarginalSums> sums;
   residuals.reserve(parts.size());
-  for (const MatrixView<const float>& part : parts) residuals.emplace_back(part, triangle, solver);
+  sums.reserve(parts.size());
+  for (const MatrixView<const float>& part : parts) {
+    sums.push_back(marginal_sums(part, triangle));
+    residuals.emplace_back(part, triangle, solver, sums.back());
+  }
 
   constexpr std::size_t kSpaces = 1 + kFitted.size();
   std::vector<GroupProducts> products(kSpaces, GroupProducts(parts.size()));
@@ -94,14 +136,17 @@ Decomposition decompose(const std::vector<MatrixView<const float>>& groups, Supp
   result.nonrelative = products[1].mean_square(pairs);
   result.nonkey = products[2].mean_square(pairs);
   result.remainder = products[3].mean_square(pairs);
-  const auto share = [&](const Estimate& part) {
-    return result.total.value > rounding(parts, triangle)
-               ? ratio(part, result.total)
-               : Estimate{std::numeric_limits<double>::quiet_NaN()};
+  add_plain_sums(sums, triangle, result);
+  const double least = rounding(parts, triangle);
+  const auto share_of = [&](const Estimate& part, const Estimate& whole) {
+    return whole.value > least ? ratio(part, whole)
+                               : Estimate{std::numeric_limits<double>::quiet_NaN()};
   };
+  const auto share = [&](const Estimate& part) { return share_of(part, result.total); };
   result.nonrelative_share = share(result.nonrelative);
   result.nonkey_share = share(result.nonkey);
   result.remainder_share = share(result.remainder);
+  result.diagonal_normalised_share = share_of(result.diagonal_normalised, result.variance);
   return result;
 }
 

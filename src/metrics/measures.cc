@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <span>
 
+#include "metrics/triangle.h"
 #include "poslens/error.h"
 #include "poslens/threads.h"
 
@@ -31,6 +34,20 @@ MatrixView<const float> whole_blocks(const ScoreMap& map, MatrixView<const float
   return {pooled.data(), whole, whole, pooled.stride()};
 }
 
+Estimate first_key_share(const LayerMeasures& measures,
+                         const std::vector<MatrixView<const float>>& groups) {
+  const auto pairs = [&](Support support) {
+    return static_cast<double>(find_triangle(scored_part(groups, support)).pairs());
+  };
+  const double fewer = pairs({1}) / pairs({0});
+  const Decomposition& all = measures.all_keys;
+  if (std::isnan(all.nonrelative_share.value)) return {all.nonrelative_share.value};
+  return combine(
+      {&measures.without_first_key.total, &all.total}, [fewer](std::span<const double> of) {
+        return of[1] > 0 ? 1 - fewer * of[0] / of[1] : std::numeric_limits<double>::quiet_NaN();
+      });
+}
+
 LayerMeasures measure_layer(const ScoreMap& map, std::size_t place) {
   std::vector<MatrixView<const float>> groups;
   if (map.scores_groups.empty()) {
@@ -50,6 +67,11 @@ LayerMeasures measure_layer(const ScoreMap& map, std::size_t place) {
     measures.without_first_key = decompose(groups, {1});
     measures.nearness = nearness_slope(groups, {0});
     measures.nearness_without_first_key = nearness_slope(groups, {1});
+    measures.order = key_order(groups, {0});
+    measures.order_without_first_key = key_order(groups, {1});
+    measures.first_key_excess = first_key_excess(groups, {0});
+    measures.first_key_excess_without_first_key = first_key_excess(groups, {1});
+    measures.first_key_share = first_key_share(measures, groups);
   } catch (const Error& error) {
     throw Error(fmt::format("layer {}: {}", measures.layer, error.what()));
   }
@@ -64,6 +86,14 @@ constexpr std::pair<const char*, Estimate Decomposition::*> kParts[] = {
     {"nonrelative_share", &Decomposition::nonrelative_share},
     {"nonkey_share", &Decomposition::nonkey_share},
     {"remainder_share", &Decomposition::remainder_share},
+    {"variance", &Decomposition::variance},
+    {"diagonal_normalised", &Decomposition::diagonal_normalised},
+    {"diagonal_normalised_share", &Decomposition::diagonal_normalised_share},
+};
+constexpr std::pair<const char*, Estimate KeyOrder::*> kOrder[] = {
+    {"recency_of_mean", &KeyOrder::recency},
+    {"rising_steps_of_mean", &KeyOrder::rising_steps},
+    {"rising_rows_of_mean", &KeyOrder::rising_rows},
 };
 
 }  // namespace
@@ -79,13 +109,18 @@ std::vector<LayerMeasures> measure(const ScoreMap& map) {
 std::vector<std::pair<std::string, const Estimate*>> named_estimates(
     const LayerMeasures& measures) {
   std::vector<std::pair<std::string, const Estimate*>> named;
-  const auto add = [&](const Decomposition& parts, const Estimate& nearness,
-                       const std::string& suffix) {
+  const auto add = [&](const Decomposition& parts, const Estimate& nearness, const KeyOrder& order,
+                       const Estimate& excess, const std::string& suffix) {
     for (const auto& [name, part] : kParts) named.emplace_back(name + suffix, &(parts.*part));
     named.emplace_back("nearness" + suffix, &nearness);
+    for (const auto& [name, part] : kOrder) named.emplace_back(name + suffix, &(order.*part));
+    named.emplace_back("first_key_excess" + suffix, &excess);
   };
-  add(measures.all_keys, measures.nearness, "");
-  add(measures.without_first_key, measures.nearness_without_first_key, "_without_first_key");
+  add(measures.all_keys, measures.nearness, measures.order, measures.first_key_excess, "");
+  add(measures.without_first_key, measures.nearness_without_first_key,
+      measures.order_without_first_key, measures.first_key_excess_without_first_key,
+      "_without_first_key");
+  named.emplace_back("first_key_share", &measures.first_key_share);
   return named;
 }
 

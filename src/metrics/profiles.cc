@@ -1,6 +1,8 @@
-// Measures that need no fit of a space: diagonal normalisation, nearness, constancy.
+// Measures that need no fit of a space: diagonal normalisation, nearness, the first key,
+// constancy.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "metrics/group_products.h"
@@ -74,6 +76,23 @@ Estimate nearness_slope(const std::vector<MatrixView<const float>>& groups, Supp
   }
   for (double& product : products) product /= spread;
   return mean_of(products);
+}
+
+Estimate first_key_excess(const std::vector<MatrixView<const float>>& groups, Support support) {
+  const std::vector<MatrixView<const float>> parts = scored_part(groups, support);
+  const Triangle triangle = find_triangle(parts);
+  const auto last = static_cast<std::size_t>(std::min(triangle.n, triangle.window));
+  std::vector<double> excess(parts.size(), 0);
+  for (std::size_t group = 0; group < parts.size(); ++group) {
+    for (std::size_t i = 2; i < last; ++i) {
+      const std::span<const float> row = parts[group].row(i);
+      double others = 0;
+      for (std::size_t j = 1; j < i; ++j) others += static_cast<double>(row[j]);
+      excess[group] += static_cast<double>(row[0]) - others / static_cast<double>(i - 1);
+    }
+    excess[group] /= static_cast<double>(last - 2);
+  }
+  return mean_of(excess);
 }
 
 Estimate off_diagonal_variation(const std::vector<MatrixView<const float>>& groups,

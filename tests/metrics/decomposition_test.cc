@@ -110,6 +110,24 @@ TEST(Decomposition, FourPositionsByHand) {
   EXPECT_NEAR(parts.nonkey.value, 0.25 / 6, 1e-14);
   EXPECT_NEAR(parts.nonkey_share.value, 0.1, 1e-14);
   EXPECT_NEAR(parts.remainder.value, 0, 1e-14);
+  // Without g: 7 1 0 2 0 1 has mean 11/6 and sum of squares 55; diagonals 7 0 1, 1 0 and 2 keep
+  // 50 - 64/3 and 1/2 of it.
+  EXPECT_NEAR(parts.variance.value, (55 - 121. / 6) / 6, 1e-14);
+  EXPECT_NEAR(parts.diagonal_normalised.value, (50 - 64. / 3 + 0.5) / 6, 1e-14);
+}
+
+// The paper's normalisation: 0 for relative maps, but moved by row functions, which mean nothing.
+TEST(Decomposition, DiagonalNormalisedShareKnowsNoRowFunctions) {
+  for (const std::size_t window : {std::size_t{SIZE_MAX}, std::size_t{9}}) {
+    const auto relative = [](double i, double j) { return relative_part(i - j); };
+    const auto plain = decompose_one(make_map(64, relative, window));
+    EXPECT_NEAR(plain.diagonal_normalised_share.value, 0, kRounding);
+    EXPECT_GT(plain.variance.value, plain.total.value);
+    const auto shifted = decompose_one(make_map(
+        64, [&](double i, double j) { return relative(i, j) + row_part(i); }, window));
+    EXPECT_GT(shifted.diagonal_normalised_share.value, 0.5);
+    EXPECT_NEAR(shifted.nonrelative_share.value, 0, kRounding);
+  }
 }
 
 TEST(Decomposition, NoiseIsCentredOnZeroOnlyWithGroups) {

@@ -54,6 +54,29 @@ TEST(NearnessSlope, StandardErrorIsThatOfAMean) {
   EXPECT_NEAR(all.standard_error, std::sqrt((squares - mean * mean) / 4), 1e-12);
 }
 
+// Rows 2 and 3: 4 - 1 and 9 - (1 + 3) / 2; under a window of 3 only query 2 sees key 0 and another.
+TEST(FirstKeyExcess, ByHand) {
+  for (const std::size_t window : {std::size_t{SIZE_MAX}, std::size_t{3}}) {
+    Matrix<float> map = make_map(
+        4, [](double i, double) { return 100 * i; }, window);
+    map(2, 0) = 4, map(2, 1) = 1;
+    if (window > 3) map(3, 0) = 9;
+    map(3, 1) = 1, map(3, 2) = 3;
+    const double expected = window > 3 ? (3 + 7) / 2. : 3;
+    EXPECT_DOUBLE_EQ(first_key_excess({map.view()}, {}).value, expected);
+  }
+}
+
+TEST(FirstKeyExcess, IsTheSinkWhateverTheRows) {
+  RandomStream random(8, 0);
+  const Formula formula = [](double i, double j) { return (j == 0 ? 3 : 0) + 20 * std::sin(i); };
+  const Estimate with = first_key_excess(views(noisy_groups(30, 6, 0.1, random, formula)), {});
+  EXPECT_NEAR(with.value, 3, 4 * with.standard_error);
+  EXPECT_LT(with.standard_error, 0.03);
+  const Estimate of_key_1 = first_key_excess(views(noisy_groups(30, 6, 0.1, random, formula)), {1});
+  EXPECT_NEAR(of_key_1.value, 0, 4 * of_key_1.standard_error);
+}
+
 TEST(OffDiagonalVariation, SeesBothTrianglesButNotTheDiagonal) {
   Matrix<float> map(5, 5);
   map.values().assign(25, 3);

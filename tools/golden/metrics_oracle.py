@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes tests/metrics/oracle.json: decompositions of small maps by dense least squares (numpy).
+"""Writes tests/metrics/oracle.json: measures of small maps by dense least squares and
+pair by pair (numpy).
 
 Nothing here shares an idea with src/metrics: design matrices are built pair by pair and solved with
 numpy.linalg.lstsq, products of groups are averaged pair by pair, and the jackknife repeats the whole
@@ -33,6 +34,41 @@ def mean_square(maps):
 def slope(maps, rows, distance):
     x = residuals(np.log1p(distance), rows, [])
     return float(np.mean([x @ values / (x @ x) for values in maps]))
+
+
+def plain(maps, distance, by_diagonal):
+    """mean_square() of what one mean, or the diagonals' means, leave of each map."""
+    design = np.eye(distance.max() + 1)[distance] if by_diagonal else np.ones((len(distance), 1))
+    return mean_square([m - design @ np.linalg.lstsq(design, m, rcond=None)[0] for m in maps])
+
+
+def key_order(maps, rows, keys, what):
+    """Counts over the keys j < k of each query of the mean map, pair by pair."""
+    mean = np.mean(maps, axis=0).astype(np.float32)
+    won = count = 0
+    for query in sorted(set(rows)):
+        scores = [mean[(rows == query) & (keys == key)][0] for key in sorted(keys[rows == query])]
+        if len(scores) < 2:
+            continue
+        if what == "rows":
+            won += all(a < b for a, b in zip(scores, scores[1:]))
+            count += 1
+            continue
+        for a, b in zip(scores, scores[1:]) if what == "steps" else itertools.combinations(scores, 2):
+            won += 1 if a < b else 0.5 if a == b else 0
+            count += 1
+    return won / count
+
+
+def first_key_excess(maps, rows, keys, first_key):
+    mean = np.mean(maps, axis=0)
+    excess = [
+        mean[(rows == query) & (keys == first_key)][0]
+        - mean[(rows == query) & (keys > first_key)].mean()
+        for query in sorted(set(rows[keys == first_key]))
+        if any((rows == query) & (keys > first_key))
+    ]
+    return float(np.mean(excess))
 
 
 def jackknife(statistic, groups):
@@ -76,6 +112,20 @@ def measure(groups, first_key, window):
             3,
         )
     estimate("nearness", lambda which: slope([maps[k] for k in which], i, i - j), 2)
+    def of(function, *arguments):
+        return lambda which: function([maps[k] for k in which], *arguments)
+
+    estimate("variance", of(plain, i - j, False), 3)
+    estimate("diagonal_normalised", of(plain, i - j, True), 3)
+    estimate(
+        "diagonal_normalised_share",
+        lambda which: of(plain, i - j, True)(which) / of(plain, i - j, False)(which),
+        3,
+    )
+    estimate("recency_of_mean", of(key_order, i, j, "pairs"), 2)
+    estimate("rising_steps_of_mean", of(key_order, i, j, "steps"), 2)
+    estimate("rising_rows_of_mean", of(key_order, i, j, "rows"), 2)
+    estimate("first_key_excess", of(first_key_excess, i, j, first_key), 2)
     result["nonrelative_residual"] = residuals(np.mean(maps, axis=0), i, [i - j]).tolist()
     return result
 
