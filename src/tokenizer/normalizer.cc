@@ -129,8 +129,8 @@ NormalizerStep replace_step(Cutter cutter, std::string content) {
     std::string result;
     std::size_t start = 0;
     for (const Cut& cut : cuts) {
-      result += cut.is_match ? std::string_view(content)
-                             : std::string_view(text).substr(start, cut.end - start);
+      result += cut.is_match ? std::string_view{content}
+                             : std::string_view{text}.substr(start, cut.end - start);
       start = cut.end;
     }
     text = std::move(result);

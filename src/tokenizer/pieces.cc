@@ -48,7 +48,7 @@ void rewrite_pieces(Pieces& pieces,
   const std::string text = std::exchange(pieces.text, {});
   std::size_t start = 0;
   for (std::size_t& end : pieces.ends) {
-    rewrite(std::string_view(text).substr(start, end - start), start == 0, pieces.text);
+    rewrite(std::string_view{text}.substr(start, end - start), start == 0, pieces.text);
     start = std::exchange(end, pieces.text.size());
   }
 }
@@ -98,7 +98,7 @@ void split_pieces(Pieces& pieces, const Cutter& cutter, Behaviour behaviour, boo
   std::vector<Cut> cuts;
   std::size_t start = 0;
   for (const std::size_t end : ends) {
-    const std::string_view piece = std::string_view(text).substr(start, end - start);
+    const std::string_view piece = std::string_view{text}.substr(start, end - start);
     cuts.clear();
     cutter(piece, cuts);
     if (invert) {

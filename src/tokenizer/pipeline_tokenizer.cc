@@ -43,7 +43,7 @@ void PipelineTokenizer::encode_plain(std::string_view text, bool at_start,
   std::unordered_map<std::string_view, Range> seen;
   std::size_t start = 0;
   for (const std::size_t end : pieces.ends) {
-    const std::string_view piece = std::string_view(pieces.text).substr(start, end - start);
+    const std::string_view piece = std::string_view{pieces.text}.substr(start, end - start);
     start = end;
     const auto [known, is_new] = seen.emplace(piece, Range{ids.size(), 0});
     if (is_new) {
