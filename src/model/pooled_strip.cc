@@ -35,6 +35,11 @@ std::vector<std::int64_t> summed(std::vector<std::int64_t> steps) {
 std::vector<std::int64_t> block_pairs(const Mask& mask, std::int64_t n, std::int64_t pool,
                                       std::int64_t block) {
   std::vector<std::int64_t> pairs(size_of(divide_up(n, pool)));
+  if (pool == 1) {
+    const KeyRange keys = mask.keys(block, n);
+    std::fill(pairs.begin() + keys.first, pairs.begin() + keys.last, 1);
+    return pairs;
+  }
   for (std::int64_t i = block * pool; i < std::min(n, (block + 1) * pool); ++i) {
     each_block(mask.keys(i, n), pool, [&](std::int64_t b, std::int64_t first, std::int64_t last) {
       pairs[size_of(b)] += last - first;

@@ -178,8 +178,11 @@ void ScoreSums::finish_profiles(const std::string& what, std::vector<double>& su
 
 ScoreMap ScoreSums::finish() {
   parallel_for(map_.layers.size(), [&](std::size_t place, int) { finish_layer(place); });
+  const Mask* counted = nullptr;  // masks seldom change from layer to layer
   for (const int layer : map_.layers) {
     const Mask& mask = attention_of(spec_, layer).mask;
+    if (counted != nullptr && *counted == mask) continue;
+    counted = &mask;
     for (std::int64_t i = 0; i < map_.n; ++i) {
       const std::vector<std::int64_t> pairs = block_pairs(mask, map_.positions(), map_.pool, i);
       for (std::size_t j = 0; j < pairs.size(); ++j) {
