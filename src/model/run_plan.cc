@@ -144,9 +144,11 @@ RunPlan plan_run(const ModelSpec& spec, const TokenBatch& batch, const DecoderOp
   plan.whole_last_layer = plan.loss || options.hidden || options.gram;
   plan.run_layers = GramSums::run_layers(spec, options, plan.last_layer());
 
-  // Enough rows to keep the product kernels busy, few enough for all threads to have some.
+  // Enough rows to keep the product kernels busy (wide weights come from memory, and want more),
+  // few enough for all threads to have some and for their activations to stay in the cache.
+  const std::int64_t most = spec.hidden < 2048 ? 256 : 512;
   const std::int64_t tokens = plan.sequences.size() * batch.length;
-  plan.block_tokens = std::clamp<std::int64_t>(round_up(tokens / (4 * threads), 16), 16, 256);
+  plan.block_tokens = std::clamp<std::int64_t>(round_up(tokens / (4 * threads), 16), 16, most);
 
   const std::int64_t element = options.compute_type == ComputeType::f32 ? kFloat : 2;
   constexpr std::int64_t kHeadBlockBytes = 8 << 20;
