@@ -29,10 +29,12 @@ std::size_t size_of(std::int64_t value) { return static_cast<std::size_t>(value)
 template <typename T>
 struct BlockScratch {
   Buffer<T> normed;          // [block, hidden]
+  LeftFactor<T> from_norm;   // normed
   Buffer<float> query;       // [block, query_heads * head_dim]
   Buffer<float> key, value;  // [block, key_value_heads * head_dim]
-  Buffer<float> gate, up;    // [block, width]
-  Buffer<T> activated;       // [block, width]
+  Buffer<float> gate, up;    // [block, panel of the feed-forward's width]
+  Buffer<T> activated;       // the same
+  LeftFactor<T> factor;      // activated, or rows of attention's output
   Buffer<float> added;       // [block, hidden], what a part adds to the stream, to be normed
 };
 
@@ -191,9 +193,9 @@ class Runner {
     BlockScratch<T>& own = scratch_[size_of(worker)];
     norm_block(block, weights_.attention_norm, own);
     gram_.keep(GramStage::attention_input, block * plan_.block_tokens, own.normed.all());
-    apply(weights_.query, own.normed.data(), own.query, worker);
-    apply(weights_.key, own.normed.data(), own.key, worker);
-    if (with_values) apply(weights_.value, own.normed.data(), own.value, worker);
+    apply(weights_.query, own.from_norm, own.query, worker);
+    apply(weights_.key, own.from_norm, own.key, worker);
+    if (with_values) apply(weights_.value, own.from_norm, own.value, worker);
     if (attention.clip != 0) {
       for (Buffer<float>* heads : {&own.query, &own.key, &own.value}) {
         simd::clip(heads->part(0, heads->size()), static_cast<float>(attention.clip));
@@ -256,8 +258,12 @@ class Runner {
     const std::int64_t first = block * plan_.block_tokens;
     if (layer.residual == Residual::parallel) norm_block(block, weights_.feed_forward_norm, own);
     if (layer.residual == Residual::from_norm) norm_stream(block, weights_.attention_norm);
-    add_to_stream(weights_.output, weights_.attention_output_norm,
-                  attended_.data() + first * query_width(), block, worker, true);
+    Products& products = products_[size_of(worker)];
+    own.factor.set(plan_.block_tokens, attended_.data() + first * query_width());
+    add_to_stream(weights_.attention_output_norm, weights_.output.bias, block, own, gram_.wanted(),
+                  [&](bool accumulate, float* y) {
+                    products.run(own.factor, weights_.output.matrix, 0, accumulate, y);
+                  });
     gram_.keep(
         GramStage::attention_residual, first,
         stream_.part(size_of(first * spec_.hidden), size_of(plan_.block_tokens * spec_.hidden)));
@@ -267,19 +273,36 @@ class Runner {
     }
     if (layer.residual == Residual::sequential) norm_block(block, weights_.feed_forward_norm, own);
     gram_.keep(GramStage::feed_forward_input, first, own.normed.all());
-    activate(layer.feed_forward, own, worker);
-    add_to_stream(weights_.down, weights_.feed_forward_output_norm, own.activated.data(), block,
-                  worker);
+    // Panel by panel of its width, so that what is between the products stays in the cache.
+    add_to_stream(weights_.feed_forward_output_norm, weights_.down.bias, block, own, false,
+                  [&](bool accumulate, float* y) {
+                    for (std::int64_t panel = 0; panel < weights_.down.matrix.panels(); ++panel) {
+                      activate(layer.feed_forward, panel, own, products);
+                      own.factor.set(plan_.block_tokens, own.activated.data());
+                      products.run(own.factor, weights_.down.matrix, panel, accumulate || panel > 0,
+                                   y);
+                    }
+                  });
   }
 
   // own.activated from own.normed.
-  void activate(const FeedForwardSpec& spec, BlockScratch<T>& own, int worker) {
-    apply(weights_.up, own.normed.data(), own.up, worker);
-    if (spec.gated()) apply(weights_.gate, own.normed.data(), own.gate, worker);
-    const std::size_t size = own.up.size();
-    own.activated.resize(size);
-    const std::span<const float> up = own.up.part(0, size);
-    const std::span<const float> inner = spec.gated() ? own.gate.part(0, size) : up;
+  void activate(const FeedForwardSpec& spec, std::int64_t panel, BlockScratch<T>& own,
+                Products& products) {
+    const std::size_t size = size_of(plan_.block_tokens * weights_.up.matrix.panel_outputs(panel));
+    if (own.activated.size() < size) own.activated.resize(size);
+    const auto rows_of = [&](const LinearWeights<T>& weights, Buffer<float>& y) {
+      if (y.size() < size) y.resize(size);
+      products.run(own.from_norm, weights.matrix, panel, false, y.data());
+      if (!weights.bias.empty()) {
+        const std::span<const float> bias = weights.bias;
+        add_bias(bias.subspan(size_of(weights.matrix.first_output(panel)),
+                              size_of(weights.matrix.panel_outputs(panel))),
+                 y.data());
+      }
+      return std::span<const float>(y.data(), size);
+    };
+    const std::span<const float> up = rows_of(weights_.up, own.up);
+    const std::span<const float> inner = spec.gated() ? rows_of(weights_.gate, own.gate) : up;
     const std::span<const float> factor = spec.gated() ? up : std::span<const float>();
     const std::span<T> out = own.activated.part(0, size);
     switch (spec.activation) {
@@ -311,6 +334,7 @@ class Runner {
   void norm_block(std::int64_t block, const NormWeights& norm, BlockScratch<T>& own) {
     own.normed.resize(size_of(plan_.block_tokens * spec_.hidden));
     norm_rows(block, norm, own.normed.data());
+    own.from_norm.set(plan_.block_tokens, own.normed.data());
   }
 
   // The residual stream itself becomes its norm.
@@ -322,35 +346,38 @@ class Runner {
   }
 
   // y = x W^T + b for a block of tokens.
-  void apply(const LinearWeights<T>& weights, const T* x, Buffer<float>& y, int worker) {
+  void apply(const LinearWeights<T>& weights, LeftFactor<T>& x, Buffer<float>& y, int worker) {
     y.resize(size_of(plan_.block_tokens * weights.matrix.outputs()));
-    products_[size_of(worker)].run(plan_.block_tokens, x, weights.matrix, false, y.data());
+    products_[size_of(worker)].run(x, weights.matrix, 0, false, y.data());
     add_bias(weights.bias, y.data());
   }
 
-  // stream += norm(x W^T + b)
-  void add_to_stream(const LinearWeights<T>& weights, const NormWeights& norm, const T* x,
-                     std::int64_t block, int worker, bool is_attention = false) {
-    float* rows = stream_.data() + block * plan_.block_tokens * spec_.hidden;
-    const bool keeps = is_attention && gram_.wanted();
-    if (norm.kind != NormSpec::Kind::none || keeps) {
-      Buffer<float>& added = scratch_[size_of(worker)].added;
-      apply(weights, x, added, worker);
-      if (keeps) {
-        gram_.keep(GramStage::attention_output, block * plan_.block_tokens, added.all());
-      }
-      for (std::int64_t row = 0; row < plan_.block_tokens; ++row) {
-        const auto values = added.part(size_of(row * spec_.hidden), size_of(spec_.hidden));
-        apply_norm<float>(norm, values, values);
-      }
-      simd::add_scaled(added.part(0, added.size()), 1, {rows, added.size()});
+  // stream += norm(x W^T + b), where product(accumulate, y) makes y = x W^T, or y += x W^T.
+  template <typename Product>
+  void add_to_stream(const NormWeights& norm, std::span<const float> bias, std::int64_t block,
+                     BlockScratch<T>& own, bool keeps, const Product& product) {
+    const std::size_t size = size_of(plan_.block_tokens * spec_.hidden);
+    const std::span<float> rows = stream_.part(size_of(block) * size, size);
+    if (norm.kind == NormSpec::Kind::none && !keeps) {
+      product(true, rows.data());
+      add_bias(bias, rows.data());
       return;
     }
-    products_[size_of(worker)].run(plan_.block_tokens, x, weights.matrix, true, rows);
-    add_bias(weights.bias, rows);
+    own.added.resize(size);
+    product(false, own.added.data());
+    add_bias(bias, own.added.data());
+    if (keeps) {
+      gram_.keep(GramStage::attention_output, block * plan_.block_tokens, own.added.all());
+    }
+    for (std::int64_t row = 0; row < plan_.block_tokens; ++row) {
+      const auto values = own.added.part(size_of(row * spec_.hidden), size_of(spec_.hidden));
+      apply_norm<float>(norm, values, values);
+    }
+    simd::add_scaled(own.added.all(), 1, rows);
   }
 
-  void add_bias(const std::vector<float>& bias, float* rows) const {
+  // To each row of a block.
+  void add_bias(std::span<const float> bias, float* rows) const {
     if (bias.empty()) return;
     for (std::int64_t row = 0; row < plan_.block_tokens; ++row) {
       simd::add_scaled(bias, 1, {rows + row * std::ssize(bias), bias.size()});

@@ -37,7 +37,7 @@ class Loader {
   explicit Loader(const Checkpoint& checkpoint) : checkpoint_(checkpoint) {}
 
   void add(const LinearSpec& spec, std::int64_t outputs, std::int64_t inputs,
-           LinearWeights<T>& weights) {
+           LinearWeights<T>& weights, CutAlong cut = CutAlong::nothing) {
     const std::int64_t total = spec.rows.total == 0 ? outputs : spec.rows.total;
     if (row_of(spec.rows, outputs - 1) >= total) {
       throw Error(fmt::format("tensor {}: expected at least {} rows, found {}", spec.weight,
@@ -52,7 +52,7 @@ class Loader {
         weights.bias.push_back(bias[size_of(row_of(spec.rows, r))]);
       }
     }
-    T* out = weights.matrix.resize(outputs, inputs);
+    T* out = weights.matrix.resize(outputs, inputs, cut);
     if (spec.transposed) {
       add_transposed(tensor, spec.rows, outputs, out);
     } else {
@@ -166,10 +166,11 @@ void load_layer(const Checkpoint& checkpoint, const ModelSpec& spec, int layer, 
     weights.feed_forward_output_norm =
         load_norm(checkpoint, description.feed_forward_output_norm, spec.hidden);
     if (feed_forward.gated()) {
-      loader.add(feed_forward.gate, feed_forward.width, spec.hidden, weights.gate);
+      loader.add(feed_forward.gate, feed_forward.width, spec.hidden, weights.gate,
+                 CutAlong::outputs);
     }
-    loader.add(feed_forward.up, feed_forward.width, spec.hidden, weights.up);
-    loader.add(feed_forward.down, spec.hidden, feed_forward.width, weights.down);
+    loader.add(feed_forward.up, feed_forward.width, spec.hidden, weights.up, CutAlong::outputs);
+    loader.add(feed_forward.down, spec.hidden, feed_forward.width, weights.down, CutAlong::inputs);
   }
   loader.run();
 }

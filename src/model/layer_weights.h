@@ -28,6 +28,7 @@ struct LayerWeights {
   NormWeights query_norm, key_norm;                   // see load_head_norm
   LinearWeights<T> output;                            // [hidden, query_heads * head_dim]
   NormWeights feed_forward_norm, feed_forward_output_norm;
+  // The feed-forward's are cut along its width.
   LinearWeights<T> gate;  // [width, hidden]; empty when there is none
   LinearWeights<T> up;    // [width, hidden]
   LinearWeights<T> down;  // [hidden, width]

@@ -58,8 +58,8 @@ void add_loss(const Checkpoint& checkpoint, const ModelSpec& spec, const LossBlo
     load_rows(head, first, rows, own.head.resize(rows, spec.hidden), own.expanded);
     own.head.pack();
     for (std::int64_t t0 = 0; t0 < tokens; t0 += blocks.tokens) {
-      products[size_of(worker)].run(blocks.tokens, states.data() + t0 * spec.hidden, own.head,
-                                    false, own.logits.data());
+      own.states.set(blocks.tokens, states.data() + t0 * spec.hidden);
+      products[size_of(worker)].run(own.states, own.head, 0, false, own.logits.data());
       for (std::int64_t t = t0; t < std::min(t0 + blocks.tokens, tokens); ++t) {
         if (t % length == length - 1) continue;  // nothing follows
         const auto logits = own.logits.part(size_of((t - t0) * rows), size_of(rows));

@@ -22,6 +22,7 @@ struct LossBlocks {
 template <typename T>
 struct LossScratch {
   WeightMatrix<T> head;  // [vocabulary block, hidden]
+  LeftFactor<T> states;  // [token block, hidden]
   Buffer<float> expanded;
   Buffer<float> logits;  // [token block, vocabulary block]
 };

@@ -25,6 +25,19 @@ void convert(const float* x, std::size_t n, float scale, Out* out) {
   });
 }
 
+void split(const float* x, std::size_t n, BFloat16* first, BFloat16* second, BFloat16* third) {
+  const hn::RebindToUnsigned<Tag> du;
+  const auto upper = hn::Set(du, 0xffff0000u);
+  for_each_vector(n, [&](std::size_t i, auto access) HWY_ATTR {
+    V rest = access.load(x + i, 0);
+    for (BFloat16* part : {first, second, third}) {
+      const V kept = hn::BitCast(Tag(), hn::And(hn::BitCast(du, rest), upper));
+      access.store(cut_to_bfloat16(rest), part + i);
+      rest = hn::IfThenZeroElse(hn::IsInf(rest), hn::Sub(rest, kept));
+    }
+  });
+}
+
 void add_scaled(const float* x, std::size_t n, float scale, float* y) {
   const V factor = hn::Set(Tag(), scale);
   for_each_vector(n, [&](std::size_t i, auto access) HWY_ATTR {
@@ -196,6 +209,7 @@ namespace poslens::simd {
 
 HWY_EXPORT(convert_f32);
 HWY_EXPORT(convert_bf16);
+HWY_EXPORT(split);
 HWY_EXPORT(add_scaled);
 HWY_EXPORT(rms_norm_f32);
 HWY_EXPORT(rms_norm_bf16);
@@ -215,6 +229,10 @@ void convert(std::span<const float> x, float scale, std::span<float> out) {
 }
 void convert(std::span<const float> x, float scale, std::span<BFloat16> out) {
   HWY_DYNAMIC_DISPATCH(convert_bf16)(x.data(), x.size(), scale, out.data());
+}
+void split(std::span<const float> x, std::span<BFloat16> first, std::span<BFloat16> second,
+           std::span<BFloat16> third) {
+  HWY_DYNAMIC_DISPATCH(split)(x.data(), x.size(), first.data(), second.data(), third.data());
 }
 void add_scaled(std::span<const float> x, float scale, std::span<float> y) {
   HWY_DYNAMIC_DISPATCH(add_scaled)(x.data(), x.size(), scale, y.data());

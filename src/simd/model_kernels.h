@@ -17,6 +17,11 @@ struct BFloat16 {
 void convert(std::span<const float> x, float scale, std::span<float> out);
 void convert(std::span<const float> x, float scale, std::span<BFloat16> out);
 
+// first + second + third = x exactly, each the leading eight bits of what the ones before it leave
+// (except below 2^-110, where a part may be subnormal). An infinite x is its first part.
+void split(std::span<const float> x, std::span<BFloat16> first, std::span<BFloat16> second,
+           std::span<BFloat16> third);
+
 // y += scale * x
 void add_scaled(std::span<const float> x, float scale, std::span<float> y);
 
@@ -64,6 +69,8 @@ void welford(std::span<const float> x, float scale, std::int64_t count, std::spa
 float to_float(BFloat16 value);
 BFloat16 simple_to_bfloat16(float value);
 void simple_convert(std::span<const float> x, float scale, std::span<float> out);
+void simple_split(std::span<const float> x, std::span<BFloat16> first, std::span<BFloat16> second,
+                  std::span<BFloat16> third);
 void simple_add_scaled(std::span<const float> x, float scale, std::span<float> y);
 void simple_rms_norm(std::span<const float> x, std::span<const float> weight, float epsilon,
                      std::span<float> out);

@@ -24,6 +24,17 @@ void simple_convert(std::span<const float> x, float scale, std::span<float> out)
   for (std::size_t i = 0; i < x.size(); ++i) out[i] = x[i] * scale;
 }
 
+void simple_split(std::span<const float> x, std::span<BFloat16> first, std::span<BFloat16> second,
+                  std::span<BFloat16> third) {
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    float rest = x[i];
+    for (const std::span<BFloat16> part : {first, second, third}) {
+      part[i] = {static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(rest) >> 16)};
+      rest = std::isinf(rest) ? 0 : rest - to_float(part[i]);
+    }
+  }
+}
+
 void simple_add_scaled(std::span<const float> x, float scale, std::span<float> y) {
   for (std::size_t i = 0; i < x.size(); ++i) y[i] += scale * x[i];
 }

@@ -22,9 +22,10 @@ namespace poslens::simd::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 using Tag = hn::ScalableTag<float>;
 using V = hn::Vec<Tag>;
+using Halves = hn::Vec<hn::Rebind<std::uint16_t, Tag>>;
 
 // Rounds to nearest even by adding just under half of the last place kept, one more when it is odd.
-HWY_INLINE hn::Vec<hn::Rebind<std::uint16_t, Tag>> to_bfloat16(V v) {
+HWY_INLINE Halves to_bfloat16(V v) {
   const hn::RebindToUnsigned<Tag> du;
   const auto bits = hn::BitCast(du, v);
   const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1));
@@ -34,13 +35,19 @@ HWY_INLINE hn::Vec<hn::Rebind<std::uint16_t, Tag>> to_bfloat16(V v) {
                         hn::IfThenElse(is_nan, hn::Set(du, 0x7fc0), rounded));
 }
 
+// The upper halves as they are.
+HWY_INLINE Halves cut_to_bfloat16(V v) {
+  const auto bits = hn::BitCast(hn::RebindToUnsigned<Tag>(), v);
+  return hn::TruncateTo(hn::Rebind<std::uint16_t, Tag>(), hn::ShiftRight<16>(bits));
+}
+
 // Memory access of a whole vector.
 struct Whole {
   HWY_INLINE V load(const float* from, float /*fill*/) const { return hn::LoadU(Tag(), from); }
   HWY_INLINE void store(V v, float* to) const { hn::StoreU(v, Tag(), to); }
-  HWY_INLINE void store(V v, BFloat16* to) const {
-    hn::StoreU(to_bfloat16(v), hn::Rebind<std::uint16_t, Tag>(),
-               reinterpret_cast<std::uint16_t*>(to));
+  HWY_INLINE void store(V v, BFloat16* to) const { store(to_bfloat16(v), to); }
+  HWY_INLINE void store(Halves v, BFloat16* to) const {
+    hn::StoreU(v, hn::Rebind<std::uint16_t, Tag>(), reinterpret_cast<std::uint16_t*>(to));
   }
 };
 
@@ -70,10 +77,11 @@ struct Part {
     hn::BlendedStore(v, hn::FirstN(d, count), d, to);
 #endif
   }
-  HWY_INLINE void store(V v, BFloat16* to) const {
+  HWY_INLINE void store(V v, BFloat16* to) const { store(to_bfloat16(v), to); }
+  HWY_INLINE void store(Halves v, BFloat16* to) const {
     const hn::Rebind<std::uint16_t, Tag> d;
     HWY_ALIGN std::uint16_t lanes[hn::MaxLanes(Tag())];
-    hn::Store(to_bfloat16(v), d, lanes);
+    hn::Store(v, d, lanes);
     std::memcpy(to, lanes, count * sizeof(std::uint16_t));
   }
 };

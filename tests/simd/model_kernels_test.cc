@@ -35,6 +35,26 @@ TEST_P(ModelKernels, BFloat16RoundsToNearestEven) {
   EXPECT_EQ(out[3].bits, 0x3f81);
 }
 
+TEST_P(ModelKernels, SplitsIntoThreePartsThatAddUpExactly) {
+  std::vector<float> x = normals(kLongest, 0);
+  x[0] = 0x1.fffffep127f;  // rounding its first part would overflow
+  x[1] = -0x1.fffffep-100f;
+  x[2] = 0;
+  x[3] = -std::numeric_limits<float>::infinity();
+  for (std::size_t n = 1; n <= kLongest; ++n) {
+    std::vector<BFloat16> found[3];
+    std::vector<BFloat16> expected[3];
+    for (auto& part : found) part.resize(n);
+    for (auto& part : expected) part.resize(n);
+    split(head(x, n), found[0], found[1], found[2]);
+    simple_split(head(x, n), expected[0], expected[1], expected[2]);
+    for (std::size_t i = 0; i < n; ++i) {
+      for (int part = 0; part < 3; ++part) EXPECT_EQ(found[part][i].bits, expected[part][i].bits);
+      EXPECT_EQ(to_float(found[0][i]) + (to_float(found[1][i]) + to_float(found[2][i])), x[i]);
+    }
+  }
+}
+
 TEST_P(ModelKernels, AddScaled) {
   const std::vector<float> x = normals(kLongest, 0);
   const std::vector<float> y = normals(kLongest + 1, 1);
