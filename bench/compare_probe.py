@@ -8,7 +8,7 @@ MODEL is a folder or a GGUF file of a Llama-like model and CONFIG.JSON its shape
 transformers, accelerate and gguf from PyPI. Random ids, 8 sequences of 1024. A ratio is the peer's
 seconds, without loading, to those of our whole process; the share is that of the machine's
 matrix-product rate, measured on the model's own shapes in the same run, to our own seconds (loading
-and writing included, starting the program not). Medians of the runs' ratios.
+included, starting the program and writing the file not). Medians of the runs' ratios.
 """
 
 import argparse

@@ -2,8 +2,9 @@
 """The machine's matrix-product rate on a model's own shapes: torch's linear layers, oneDNN for bf16.
 
 Prints the seconds that all products of the given layers (and the head) take over a number of tokens
-when nothing else is done, and their GFLOP/s. Causal attention's products, 4 n_keys x width
-operations a token with half the keys on average, are counted at the same rate.
+when nothing else is done, and their GFLOP/s: linear layers over all tokens at once, queries with
+keys and probabilities with values of all heads of a sequence at once, of which a causal run needs
+half.
 """
 
 import argparse
@@ -14,14 +15,26 @@ from pathlib import Path
 import torch
 
 
-def seconds(tokens, outputs, inputs, dtype):
-    x, weight = torch.randn(tokens, inputs).to(dtype), torch.randn(outputs, inputs).to(dtype)
+def best_seconds(call):
     best = float("inf")
     for _ in range(4):
         start = time.perf_counter()
-        torch.nn.functional.linear(x, weight)
+        call()
         best = min(best, time.perf_counter() - start)
     return best
+
+
+def linear_seconds(tokens, outputs, inputs, dtype):
+    x, weight = torch.randn(tokens, inputs).to(dtype), torch.randn(outputs, inputs).to(dtype)
+    return best_seconds(lambda: torch.nn.functional.linear(x, weight))
+
+
+def attention_seconds(length, heads, head_dim, dtype):
+    """Of all pairs of one sequence: queries with keys, and probabilities with values."""
+    query, key = (torch.randn(heads, length, head_dim).to(dtype) for _ in range(2))
+    scores, out = torch.empty(heads, length, length, dtype=dtype), torch.empty_like(query)
+    return (best_seconds(lambda: torch.bmm(query, key.transpose(1, 2), out=scores)),
+            best_seconds(lambda: torch.bmm(scores, key, out=out)))
 
 
 def main():
@@ -49,14 +62,17 @@ def main():
     total, operations = 0.0, 0.0
     with torch.inference_mode():
         for (outputs, inputs), count in counts.items():
-            total += count * seconds(args.tokens, outputs, inputs, dtype)
+            total += count * linear_seconds(args.tokens, outputs, inputs, dtype)
             operations += count * 2 * args.tokens * outputs * inputs
         if args.head:
-            total += 8 * seconds(args.tokens // 8, config["vocab_size"], hidden, dtype)
+            total += 8 * linear_seconds(args.tokens // 8, config["vocab_size"], hidden, dtype)
             operations += 2 * args.tokens * config["vocab_size"] * hidden
-    rate = operations / total
+        scores, values = attention_seconds(args.length, config["num_attention_heads"], head_dim,
+                                           dtype)
+    sequences = args.tokens / args.length
+    total += sequences / 2 * (args.layers * scores + whole * values)
     operations += args.tokens * args.length * queries * (args.layers + whole)
-    print(f"seconds {operations / rate:.3f} GFLOP/s {rate / 1e9:.0f}")
+    print(f"seconds {total:.3f} GFLOP/s {operations / total / 1e9:.0f}")
 
 
 if __name__ == "__main__":
