@@ -124,28 +124,39 @@ void ScoreSums::finish_layer(std::size_t place) {
   const double all = static_cast<double>(sequences_.size());
   const LayerSums sums = of(layer);
   float* scores = map_.scores.data() + place * square;
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  std::vector<double> shown(size_of(map_.n));  // pairs of an entry; NaN for none, as its mean is
   for (std::int64_t i = 0; i < map_.n; ++i) {
     const std::vector<std::int64_t> pairs =
         block_pairs(attention.mask, map_.positions(), map_.pool, i);
-    for (std::int64_t j = 0; j < map_.n; ++j) {
-      const std::size_t at = size_of(i * map_.n + j);
-      const auto shown = static_cast<double>(pairs[size_of(j)]);
-      const auto divide = [&](float& value, double divisor) {
-        value = shown == 0 ? std::numeric_limits<float>::quiet_NaN()
-                           : static_cast<float>(value / divisor);
-      };
-      double sum = 0;
-      for (const float* group : sums.groups) sum += double{group[at]};
-      scores[at] = static_cast<float>(sum);
-      divide(scores[at], all * heads * shown);
-      for (std::int64_t g = 0; g < map_.groups; ++g) {
-        divide(sums.groups[size_of(g)][at],
-               static_cast<double>(group_sequences(g)) * heads * shown);
+    for (std::size_t j = 0; j < shown.size(); ++j) {
+      shown[j] = pairs[j] == 0 ? nan : static_cast<double>(pairs[j]);
+    }
+    const std::size_t row = size_of(i * map_.n);
+    const auto divide = [&](float* values, double samples) {
+      for (std::size_t j = 0; j < shown.size(); ++j) {
+        values[row + j] = static_cast<float>(values[row + j] / (samples * shown[j]));
       }
-      for (std::int64_t h = 0; h < map_.heads; ++h)
-        divide(sums.heads[size_of(h) * square + at], all * shown);
-      if (sums.probabilities != nullptr) divide(sums.probabilities[at], all * heads * shown);
-      if (sums.squares != nullptr) divide(sums.squares[at], all - 1);
+    };
+    if (map_.groups > 0) {
+      for (std::size_t j = 0; j < shown.size(); ++j) {
+        double sum = 0;
+        for (const float* group : sums.groups) sum += double{group[row + j]};
+        scores[row + j] = static_cast<float>(sum);
+      }
+    }
+    divide(scores, all * heads);
+    for (std::int64_t g = 0; g < map_.groups; ++g) {
+      divide(sums.groups[size_of(g)], static_cast<double>(group_sequences(g)) * heads);
+    }
+    for (std::int64_t h = 0; h < map_.heads; ++h) divide(sums.heads + size_of(h) * square, all);
+    if (sums.probabilities != nullptr) divide(sums.probabilities, all * heads);
+    if (sums.squares != nullptr) {
+      for (std::size_t j = 0; j < shown.size(); ++j) {
+        sums.squares[row + j] =
+            pairs[j] == 0 ? std::numeric_limits<float>::quiet_NaN()
+                          : static_cast<float>(sums.squares[row + j] / (all - 1));
+      }
     }
   }
 }
