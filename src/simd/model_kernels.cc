@@ -67,7 +67,7 @@ void silu_multiply(const float* gate, std::size_t n, const float* up, Out* out) 
   const V one = hn::Set(d, 1);
   for_each_vector(n, [&](std::size_t i, auto access) HWY_ATTR {
     const V x = access.load(gate + i, 0);
-    const V silu = hn::Mul(x, reciprocal(hn::Add(one, bounded_exp(hn::Neg(x)))));
+    const V silu = hn::Mul(x, reciprocal(hn::Add(one, exp_for<Out>(hn::Neg(x)))));
     access.store(up == nullptr ? silu : hn::Mul(silu, access.load(up + i, 0)), out + i);
   });
 }
@@ -133,7 +133,7 @@ float exp_and_sum(const float* x, std::size_t n, float shift, Out* out) {
   const V offset = hn::Set(d, shift);
   V sum = hn::Zero(d);
   for_each_vector(n, [&](std::size_t i, auto access) HWY_ATTR {
-    const V power = bounded_exp(hn::Sub(access.load(x + i, kLowest), offset));
+    const V power = exp_for<Out>(hn::Sub(access.load(x + i, kLowest), offset));
     access.store(power, out + i);
     sum = hn::Add(sum, power);
   });

@@ -52,8 +52,9 @@ float maximum(std::span<const float> x);
 float add_and_maximum(std::span<const float> x, std::span<float> sum);
 
 // out = exp(x - shift); returns the sum of the results, unrounded. x - shift <= 0 is expected;
-// relative error of an element below 4e-7, results below 2e-38 become 2e-38 (and so may up to a
-// vector's lanes that the sum counts besides). x and out may be the same.
+// relative error of an element below 4e-7 (and below 8e-5 before it is rounded to bf16), results
+// below 2e-38 become 2e-38 (and so may up to a vector's lanes that the sum counts besides). x and
+// out may be the same.
 float exp_and_sum(std::span<const float> x, float shift, std::span<float> out);
 float exp_and_sum(std::span<const float> x, float shift, std::span<BFloat16> out);
 // The same sum without storing the elements.
