@@ -47,7 +47,7 @@ def main():
                for _ in range(SEQUENCES)]
         tokens.write_text(json.dumps({"tokens": ids}))
         ours = [args.program, "probe", args.model, "--tokens", tokens, "--length", LENGTH,
-                "--sequences", SEQUENCES, "--dtype", args.dtype, "--out", out, "--force", "--quiet"]
+                "--sequences", SEQUENCES, "--dtype", args.dtype, "--out", out, "--quiet"]
         rate = [args.python, PEERS / "matrix_rate.py", "--config", args.config, "--dtype",
                 args.dtype, "--layers", layers, "--length", LENGTH, "--tokens", LENGTH * SEQUENCES]
         if args.layers:
@@ -59,6 +59,7 @@ def main():
         rows = []
         for _ in range(args.runs):
             products = run(rate)[2]
+            out.unlink(missing_ok=True)
             whole, memory, _ = run(ours)
             with zipfile.ZipFile(out) as archive:
                 inner = json.loads(archive.read("meta.json"))["seconds"]

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <type_traits>
 
 #include "poslens/error.h"
@@ -124,6 +125,9 @@ void load_rows(const TensorEntry& tensor, std::int64_t first, std::int64_t count
   const auto size = static_cast<std::size_t>(count * tensor.shape.back());
   if constexpr (std::is_same_v<T, float>) {
     expand_rows(tensor, first, count, {out, size});
+  } else if (tensor.type == TensorType::bf16) {
+    const auto from = size_of(first * tensor.shape.back()) * sizeof(T);
+    std::memcpy(out, tensor.bytes.subspan(from, size * sizeof(T)).data(), size * sizeof(T));
   } else {
     if (scratch.size() < size) scratch.resize(size);
     expand_rows(tensor, first, count, scratch.part(0, size));

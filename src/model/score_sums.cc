@@ -153,9 +153,9 @@ void ScoreSums::finish_layer(std::size_t place) {
     if (sums.probabilities != nullptr) divide(sums.probabilities, all * heads);
     if (sums.squares != nullptr) {
       for (std::size_t j = 0; j < shown.size(); ++j) {
-        sums.squares[row + j] =
-            pairs[j] == 0 ? std::numeric_limits<float>::quiet_NaN()
-                          : static_cast<float>(sums.squares[row + j] / (all - 1));
+        sums.squares[row + j] = pairs[j] == 0
+                                    ? std::numeric_limits<float>::quiet_NaN()
+                                    : static_cast<float>(sums.squares[row + j] / (all - 1));
       }
     }
   }
