@@ -30,4 +30,11 @@ struct KeyOrder {
 // means without one group. It needs two groups. O(n^2 log n) each. Throws Error like decompose().
 KeyOrder key_order(const std::vector<MatrixView<const float>>& groups, Support support);
 
+// With and without key 0, for the price of one. Throws Error when n < 5.
+struct KeyOrders {
+  KeyOrder all_keys;
+  KeyOrder without_first_key;
+};
+KeyOrders key_orders(const std::vector<MatrixView<const float>>& groups);
+
 }  // namespace poslens

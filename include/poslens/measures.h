@@ -1,10 +1,12 @@
 #pragma once
 // The measures of a whole map, layer by layer.
 
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "poslens/attention.h"
 #include "poslens/decomposition.h"
 #include "poslens/estimate.h"
 #include "poslens/key_order.h"
@@ -25,6 +27,12 @@ struct LayerMeasures {
   // Share of the total's sum of squares that leaves with key 0, when rows are centred without it:
   // 1 - total_without_first_key * its pairs / (total * its pairs). 0..1, up to noise.
   Estimate first_key_share;
+  AttentionMeasures softmax;    // of the mean map's softmax
+  AttentionMeasures attention;  // of probs; NaN where they were not kept
+  // sink_rate() of the heads' mean maps; NaN where heads were not kept. No standard errors: heads
+  // have no groups.
+  Estimate sink_heads{std::numeric_limits<double>::quiet_NaN()};
+  Estimate sink_heads_64{std::numeric_limits<double>::quiet_NaN()};
 };
 
 // Of a pooled map, blocks count as positions: the measures are those of what varies over more than
@@ -34,8 +42,13 @@ struct LayerMeasures {
 // naming the layer that cannot be measured.
 std::vector<LayerMeasures> measure(const ScoreMap& map);
 
-// Every estimate of a layer with its name in tables and files: total, nonrelative, ...,
-// nonrelative_share, ..., nearness, and each again with _without_first_key.
+// [layer][head]: the same of each head's mean map, as far as one map without groups tells (no
+// standard errors, sampling noise counts as signal); empty where heads were not kept. Throws Error
+// naming layer and head.
+std::vector<std::vector<LayerMeasures>> measure_heads(const ScoreMap& map);
+
+// Every estimate of a layer with its name in tables and files (docs/metrics.md): total,
+// nonrelative, ..., and each again with _without_first_key where it exists.
 std::vector<std::pair<std::string, const Estimate*>> named_estimates(const LayerMeasures& measures);
 
 }  // namespace poslens

@@ -83,44 +83,95 @@ class PairCounter {
   std::vector<float> buffer_;
 };
 
-}  // namespace
+// Counts over the rows of one map; a tie counts one of two.
+struct Counts {
+  std::uint64_t twice_pairs = 0, twice_rising = 0;
+  std::uint64_t twice_steps = 0, twice_rising_steps = 0;
+  std::uint64_t rows = 0, rising_rows = 0;
 
-KeyOrder key_order(const std::vector<MatrixView<const float>>& groups, Support support) {
-  const std::vector<MatrixView<const float>> parts = scored_part(groups, support);
+  // keys of a row, the pairs and steps of them that rise (twice), and whether all steps rise
+  // strictly.
+  void add(std::uint64_t keys, std::uint64_t twice_pairs_up, std::uint64_t twice_steps_up,
+           bool strict) {
+    if (keys < 2) return;
+    twice_pairs += keys * (keys - 1);
+    twice_rising += twice_pairs_up;
+    twice_steps += 2 * (keys - 1);
+    twice_rising_steps += twice_steps_up;
+    ++rows;
+    rising_rows += strict ? 1 : 0;
+  }
+};
+
+std::uint64_t twice_up(float earlier, float later) {
+  return (later > earlier ? 1U : 0U) + (later >= earlier ? 1U : 0U);
+}
+
+// Adds a row to the counts of all its keys, and, where the first of them is key 0, to those of the
+// others. Sorts the row.
+void count(std::vector<float>& row, bool has_first, PairCounter& counter, Counts& all,
+           Counts& rest) {
+  const float first = row[0];
+  std::uint64_t pairs_up = 0;  // of the first key with the others
+  std::uint64_t steps_up = 0;  // of the others
+  bool strict = true;
+  for (std::size_t j = 1; j < row.size(); ++j) pairs_up += twice_up(first, row[j]);
+  for (std::size_t j = 2; j < row.size(); ++j) {
+    steps_up += twice_up(row[j - 1], row[j]);
+    strict = strict && row[j] > row[j - 1];
+  }
+  const std::uint64_t first_step = twice_up(first, row[1]);
+  row.erase(row.begin());
+  const std::uint64_t keys = row.size();
+  const std::uint64_t others_up = counter.twice_rising(row);
+  all.add(keys + 1, pairs_up + others_up, first_step + steps_up, strict && first_step == 2);
+  if (has_first) {
+    rest.add(keys, others_up, steps_up, strict);
+  } else {
+    rest.add(keys + 1, pairs_up + others_up, first_step + steps_up, strict && first_step == 2);
+  }
+}
+
+KeyOrder estimates(const std::vector<Counts>& counts) {
+  const auto share = [&](std::uint64_t Counts::*part, std::uint64_t Counts::*whole) {
+    std::vector<double> values;
+    values.reserve(counts.size());
+    for (const Counts& of : counts) {
+      values.push_back(static_cast<double>(of.*part) / static_cast<double>(of.*whole));
+    }
+    return Replicas::estimate(values);
+  };
+  return {share(&Counts::twice_rising, &Counts::twice_pairs),
+          share(&Counts::twice_rising_steps, &Counts::twice_steps),
+          share(&Counts::rising_rows, &Counts::rows)};
+}
+
+KeyOrders both(const std::vector<MatrixView<const float>>& parts) {
   const Triangle triangle = find_triangle(parts);
   const Replicas replicas(parts);
-  std::vector<double> recency(replicas.count());
-  std::vector<double> steps(replicas.count());
-  std::vector<double> rows(replicas.count());
+  std::vector<Counts> all(replicas.count());
+  std::vector<Counts> rest(replicas.count());
   PairCounter counter;
   std::vector<float> row;
   for (std::size_t replica = 0; replica < replicas.count(); ++replica) {
-    std::uint64_t twice_pairs = 0;
-    std::uint64_t twice_rising = 0;
-    std::uint64_t all_steps = 0;
-    std::uint64_t twice_rising_steps = 0;
-    std::uint64_t rising_rows = 0;
     for (std::size_t i = 2; i < static_cast<std::size_t>(triangle.n); ++i) {
       const auto first = static_cast<std::size_t>(triangle.first_key(static_cast<std::int64_t>(i)));
       replicas.row(replica, i, first, i, row);
-      std::size_t strict = 0;
-      for (std::size_t j = 1; j < row.size(); ++j) {
-        strict += row[j] > row[j - 1] ? 1 : 0;
-        twice_rising_steps += (row[j] > row[j - 1] ? 1 : 0) + (row[j] >= row[j - 1] ? 1 : 0);
-      }
-      all_steps += row.size() - 1;
-      rising_rows += strict == row.size() - 1 ? 1 : 0;
-      twice_pairs += row.size() * (row.size() - 1);
-      twice_rising += counter.twice_rising(row);
+      count(row, first == 0, counter, all[replica], rest[replica]);
     }
-    const auto share = [](std::uint64_t part, std::uint64_t whole) {
-      return static_cast<double>(part) / static_cast<double>(whole);
-    };
-    recency[replica] = share(twice_rising, twice_pairs);
-    steps[replica] = share(twice_rising_steps, 2 * all_steps);
-    rows[replica] = share(rising_rows, static_cast<std::uint64_t>(triangle.n - 2));
   }
-  return {Replicas::estimate(recency), Replicas::estimate(steps), Replicas::estimate(rows)};
+  return {estimates(all), estimates(rest)};
+}
+
+}  // namespace
+
+KeyOrder key_order(const std::vector<MatrixView<const float>>& groups, Support support) {
+  return both(scored_part(groups, support)).all_keys;
+}
+
+KeyOrders key_orders(const std::vector<MatrixView<const float>>& groups) {
+  scored_part(groups, {1});  // are there enough positions?
+  return both(groups);
 }
 
 }  // namespace poslens

@@ -6,7 +6,9 @@
 #include <cmath>
 #include <limits>
 #include <span>
+#include <utility>
 
+#include "metrics/attention_layer.h"
 #include "metrics/triangle.h"
 #include "poslens/error.h"
 #include "poslens/threads.h"
@@ -48,6 +50,20 @@ Estimate first_key_share(const LayerMeasures& measures,
       });
 }
 
+// The measures of scored pairs.
+void measure_scores(const std::vector<MatrixView<const float>>& groups, LayerMeasures& measures) {
+  measures.all_keys = decompose(groups, {0});
+  measures.without_first_key = decompose(groups, {1});
+  measures.nearness = nearness_slope(groups, {0});
+  measures.nearness_without_first_key = nearness_slope(groups, {1});
+  const auto [order, order_without] = key_orders(groups);
+  measures.order = order;
+  measures.order_without_first_key = order_without;
+  measures.first_key_excess = first_key_excess(groups, {0});
+  measures.first_key_excess_without_first_key = first_key_excess(groups, {1});
+  measures.first_key_share = first_key_share(measures, groups);
+}
+
 LayerMeasures measure_layer(const ScoreMap& map, std::size_t place) {
   std::vector<MatrixView<const float>> groups;
   if (map.scores_groups.empty()) {
@@ -63,15 +79,7 @@ LayerMeasures measure_layer(const ScoreMap& map, std::size_t place) {
     if (map.pool > 1) {
       for (MatrixView<const float>& group : groups) group = whole_blocks(map, group, place);
     }
-    measures.all_keys = decompose(groups, {0});
-    measures.without_first_key = decompose(groups, {1});
-    measures.nearness = nearness_slope(groups, {0});
-    measures.nearness_without_first_key = nearness_slope(groups, {1});
-    measures.order = key_order(groups, {0});
-    measures.order_without_first_key = key_order(groups, {1});
-    measures.first_key_excess = first_key_excess(groups, {0});
-    measures.first_key_excess_without_first_key = first_key_excess(groups, {1});
-    measures.first_key_share = first_key_share(measures, groups);
+    measure_scores(groups, measures);
   } catch (const Error& error) {
     throw Error(fmt::format("layer {}: {}", measures.layer, error.what()));
   }
@@ -95,6 +103,22 @@ constexpr std::pair<const char*, Estimate KeyOrder::*> kOrder[] = {
     {"rising_steps_of_mean", &KeyOrder::rising_steps},
     {"rising_rows_of_mean", &KeyOrder::rising_rows},
 };
+constexpr std::pair<const char*, Estimate AttentionMeasures::*> kAttention[] = {
+    {"first_key", &AttentionMeasures::first_key},
+    {"first_key_without_first_key", &AttentionMeasures::first_key_without_first_key},
+    {"first_key_64", &AttentionMeasures::first_key_64},
+    {"distance", &AttentionMeasures::distance},
+    {"distance_without_first_key", &AttentionMeasures::distance_without_first_key},
+    {"entropy", &AttentionMeasures::entropy},
+    {"entropy_without_first_key", &AttentionMeasures::entropy_without_first_key},
+    {"rollout_first_key", &AttentionMeasures::rollout_first_key},
+    {"rollout_distance", &AttentionMeasures::rollout_distance},
+    {"rollout_distance_without_first_key", &AttentionMeasures::rollout_distance_without_first_key},
+    {"residual_rollout_first_key", &AttentionMeasures::residual_rollout_first_key},
+    {"residual_rollout_distance", &AttentionMeasures::residual_rollout_distance},
+    {"residual_rollout_distance_without_first_key",
+     &AttentionMeasures::residual_rollout_distance_without_first_key},
+};
 
 }  // namespace
 
@@ -102,6 +126,42 @@ std::vector<LayerMeasures> measure(const ScoreMap& map) {
   std::vector<LayerMeasures> measures(map.layers.size());
   parallel_for(measures.size(), [&](std::size_t place, int /*worker*/) {
     measures[place] = measure_layer(map, place);
+  });
+  std::vector<AttentionMeasures> softmax = softmax_measures(map);
+  std::vector<AttentionMeasures> attention = attention_measures(map);
+  const std::vector<std::vector<AttentionMeasures>> heads = head_softmax_measures(map);
+  for (std::size_t place = 0; place < measures.size(); ++place) {
+    measures[place].softmax = std::move(softmax[place]);
+    measures[place].attention = std::move(attention[place]);
+    if (heads.empty()) continue;
+    const SinkRate rate = sink_rate(heads[place]);
+    measures[place].sink_heads.value = rate.all_queries;
+    measures[place].sink_heads_64.value = rate.first_64;
+  }
+  return measures;
+}
+
+std::vector<std::vector<LayerMeasures>> measure_heads(const ScoreMap& map) {
+  std::vector<std::vector<AttentionMeasures>> softmax = head_softmax_measures(map);
+  const auto heads = static_cast<std::size_t>(map.heads);
+  const auto n = static_cast<std::size_t>(map.n);
+  std::vector<std::vector<LayerMeasures>> measures(softmax.size(),
+                                                   std::vector<LayerMeasures>(heads));
+  parallel_for(softmax.size() * heads, [&](std::size_t index, int /*worker*/) {
+    const std::size_t place = index / heads;
+    LayerMeasures& head = measures[place][index % heads];
+    head.layer = map.layers[place];
+    MatrixView<const float> scores(map.scores_heads.data() + index * n * n, n, n);
+    try {
+      if (map.pool > 1) scores = whole_blocks(map, scores, place);
+      measure_scores({scores}, head);
+    } catch (const Error& error) {
+      throw Error(fmt::format("layer {}, head {}: {}", head.layer, index % heads, error.what()));
+    }
+    head.softmax = std::move(softmax[place][index % heads]);
+    for (Estimate AttentionMeasures::*field : kAttentionFields) {
+      head.attention.*field = Estimate{std::numeric_limits<double>::quiet_NaN()};
+    }
   });
   return measures;
 }
@@ -121,6 +181,14 @@ std::vector<std::pair<std::string, const Estimate*>> named_estimates(
       measures.order_without_first_key, measures.first_key_excess_without_first_key,
       "_without_first_key");
   named.emplace_back("first_key_share", &measures.first_key_share);
+  for (const auto& [name, field] : kAttention) {
+    named.emplace_back(fmt::format("softmax_{}", name), &(measures.softmax.*field));
+  }
+  named.emplace_back("sink_heads", &measures.sink_heads);
+  named.emplace_back("sink_heads_64", &measures.sink_heads_64);
+  for (const auto& [name, field] : kAttention) {
+    named.emplace_back(fmt::format("attention_{}", name), &(measures.attention.*field));
+  }
   return named;
 }
 

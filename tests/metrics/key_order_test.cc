@@ -70,6 +70,26 @@ TEST(KeyOrder, CountsEveryPair) {
   }
 }
 
+TEST(KeyOrder, BothAtOnceAreEachAlone) {
+  RandomStream random(9, 0);
+  const Formula signal = [](double i, double j) { return 0.1 * (j - i); };
+  for (const std::size_t window : {std::size_t{SIZE_MAX}, std::size_t{3}, std::size_t{11}}) {
+    const auto groups = noisy_groups(26, 4, 1, random, signal, window);
+    const KeyOrders found = key_orders(views(groups));
+    const auto expect_same = [](const Estimate& a, const Estimate& b) {
+      EXPECT_DOUBLE_EQ(a.value, b.value);
+      EXPECT_DOUBLE_EQ(a.standard_error, b.standard_error);
+    };
+    for (const std::int64_t first_key : {0, 1}) {
+      const KeyOrder expected = key_order(views(groups), {first_key});
+      const KeyOrder& order = first_key == 0 ? found.all_keys : found.without_first_key;
+      expect_same(order.recency, expected.recency);
+      expect_same(order.rising_steps, expected.rising_steps);
+      expect_same(order.rising_rows, expected.rising_rows);
+    }
+  }
+}
+
 TEST(KeyOrder, RowFunctionsAndIncreasingFunctionsChangeNothing) {
   RandomStream random(6, 0);
   const Matrix<float> map = make_map(40, [&](double, double) { return random.normal(); });

@@ -71,10 +71,13 @@ TEST(Measures, RowFunctionsChangeNothing) {
   const Formula signal = [](double i, double j) {
     return std::log1p(i - j) + 0.1 * std::sqrt(i * j) + (j == 0 ? 2 : 0);
   };
-  const std::vector<Matrix<float>> groups = noisy_groups(24, 5, 0.2, random, signal);
+  std::vector<Matrix<float>> groups = noisy_groups(70, 5, 0.2, random, signal);
+  for (Matrix<float>& map : groups) {
+    for (std::size_t i = 0; i < 70; ++i) map(i, i) = 1;
+  }
   std::vector<Matrix<float>> shifted = groups;
   for (Matrix<float>& map : shifted) {
-    for (std::size_t i = 0; i < 24; ++i) {
+    for (std::size_t i = 0; i < 70; ++i) {
       for (float& score : map.row(i)) score += static_cast<float>((i * i) % 7) * 4;
     }
   }
@@ -84,6 +87,10 @@ TEST(Measures, RowFunctionsChangeNothing) {
   const auto named_moved = named_estimates(moved);
   for (std::size_t k = 0; k < named.size(); ++k) {
     const auto& [name, estimate] = named[k];
+    if (name.starts_with("attention_") || name.starts_with("sink_heads")) {
+      EXPECT_TRUE(std::isnan(estimate->value)) << name;  // neither probs nor heads were kept
+      continue;
+    }
     const bool plain_normalisation =
         name.starts_with("variance") || name.starts_with("diagonal_normalised");
     if (plain_normalisation) {
