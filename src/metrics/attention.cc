@@ -127,6 +127,7 @@ std::vector<AttentionMeasures> softmax_measures(const ScoreMap& map) {
   std::vector<AttentionMeasures> measures(layers);
   for (std::size_t place = 0; place < layers; ++place) {
     std::vector<const AttentionLayer*> of_layer;
+    of_layer.reserve(count);
     for (const auto& result : results) of_layer.push_back(&result[place]);
     measures[place] = gather(of_layer);
   }

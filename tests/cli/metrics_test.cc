@@ -1,6 +1,7 @@
 // metrics and diff.
 #include <gmock/gmock.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "cli/program.h"
@@ -33,7 +34,11 @@ TEST_F(Metrics, JsonHasEveryMeasureOfEveryMap) {
   const auto& layer = json[0].at("layers")[1];
   EXPECT_EQ(layer.at("layer"), 1);
   for (const auto& [name, estimate] : named_estimates(measures[1])) {
-    EXPECT_EQ(layer.at(name).at("value"), estimate->value) << name;
+    if (std::isnan(estimate->value)) {
+      EXPECT_TRUE(layer.at(name).at("value").is_null()) << name;
+    } else {
+      EXPECT_EQ(layer.at(name).at("value"), estimate->value) << name;
+    }
     EXPECT_TRUE(layer.at(name).at("standard_error").is_null()) << name;
   }
   // All scores of orthonormal inputs are alike in the first layer: no share of nothing.
@@ -45,6 +50,59 @@ TEST_F(Metrics, TableSaysThatThereAreNoGroups) {
   EXPECT_EQ(outcome.code, 0);
   EXPECT_THAT(outcome.out, HasSubstr("theory map, stage scaled, n 12, no groups of samples"));
   EXPECT_THAT(outcome.out, HasSubstr("layer  total"));
+}
+
+TEST_F(Metrics, TablesBySubject) {
+  const std::string causal = path("causal.npz").string();
+  const Outcome two = run_program({"metrics", causal, "--measures", "order,rollout"});
+  ASSERT_EQ(two.code, 0) << two.err;
+  EXPECT_THAT(two.out, HasSubstr("order\n    layer  recency                rising steps"));
+  EXPECT_THAT(two.out, HasSubstr("rollout\n    layer  key 0, softmax"));
+  EXPECT_THAT(two.out, testing::Not(HasSubstr("nonrelative")));
+  // Scores of the mean field rise with the key in every row of the second layer (docs/theory.md).
+  EXPECT_THAT(two.out, HasSubstr("        1  1                      1                      1\n"));
+  const Outcome all = run_program({"metrics", causal, "--all"});
+  EXPECT_EQ(all.code, 0) << all.err;
+  for (const char* subject : {"decomposition\n", "order\n", "first-key\n", "attention\n"}) {
+    EXPECT_THAT(all.out, HasSubstr(subject));
+  }
+  EXPECT_THAT(all.out, testing::Not(HasSubstr("sink heads")));  // there are no heads
+  expect_error_with(run_program({"metrics", causal, "--measures", "colour"}), 2, "colour");
+  expect_error_with(run_program({"metrics", causal, "--measures", "order", "--all"}), 2,
+                    "--measures");
+  expect_error(run_program({"metrics", causal, "--heads"}), 1,
+               causal + ": expected scores_heads (`poslens probe --per-head`), found none");
+}
+
+TEST_F(Metrics, HeadsAndPositions) {
+  ScoreMap map = load_score_map(path("causal.npz"));
+  map.heads = 2;
+  const std::size_t size = map.scores.size() / 2;
+  for (const float* layer : {map.scores.data(), map.scores.data() + size}) {
+    for (int head = 0; head < 2; ++head) {
+      map.scores_heads.insert(map.scores_heads.end(), layer, layer + size);
+    }
+  }
+  // The second head of the second layer is a sink.
+  for (std::size_t i = 0; i < 12; ++i) map.scores_heads[3 * size + i * 12] = 9;
+  save(map, path("heads.npz"));
+  const std::vector<std::string> arguments = {"metrics", path("heads.npz").string()};
+  Outcome outcome = run_program({arguments[0], arguments[1], "--json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const auto layer = nlohmann::json::parse(outcome.out)[0].at("layers")[1];
+  EXPECT_EQ(layer.at("sink_heads").at("value"), 0.5);
+  ASSERT_EQ(layer.at("heads").size(), 2);
+  EXPECT_EQ(layer.at("heads")[1].at("head"), 1);
+  EXPECT_GT(layer.at("heads")[1].at("softmax_first_key").at("value"), 0.99);
+  EXPECT_EQ(layer.at("heads")[0].at("total"), layer.at("total"));
+  const auto& entropy = layer.at("by_position").at("softmax").at("entropy");
+  ASSERT_EQ(entropy.at("value").size(), 12);
+  EXPECT_EQ(entropy.at("value")[0], 0);
+  EXPECT_TRUE(entropy.at("standard_error")[3].is_null());
+  EXPECT_FALSE(layer.at("by_position").contains("attention"));  // no probabilities were kept
+  outcome = run_program({arguments[0], arguments[1], "--heads", "--measures", "first-key"});
+  EXPECT_THAT(outcome.out, HasSubstr("\n      1.1  "));
+  EXPECT_THAT(outcome.out, HasSubstr("sink heads"));
 }
 
 TEST_F(Metrics, WhatCannotBeMeasuredIsNamed) {

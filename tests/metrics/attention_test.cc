@@ -100,6 +100,7 @@ TEST(SoftmaxMeasures, StrongSinks) {
 TEST(AttentionMeasures, OfKeptProbabilities) {
   RandomStream random(31, 0);
   std::vector<Matrix<float>> layers;
+  layers.reserve(3);
   for (int layer = 0; layer < 3; ++layer) {
     layers.push_back(attention_map(70, [&](double, double) { return 2 * random.normal(); }));
   }
@@ -133,6 +134,7 @@ TEST(AttentionMeasures, OfKeptProbabilities) {
 TEST(SoftmaxMeasures, Groups) {
   RandomStream random(32, 0);
   std::vector<Matrix<float>> groups;
+  groups.reserve(3);
   for (int group = 0; group < 3; ++group) {
     groups.push_back(attention_map(20, [&](double, double) { return random.normal(); }));
   }
