@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <iostream>
@@ -89,13 +88,13 @@ void add_metrics(CLI::App& app) {
   CLI::App* command =
       app.add_subcommand("metrics", "How much of a map is relative, layer by layer");
   command->footer(
-      "Examples:\n  poslens metrics baseline.npz no-rope.npz --json\n"
+      "Example:\n  poslens metrics baseline.npz no-rope.npz --json\n"
       "  poslens metrics heads.npz --measures first-key,rollout --heads");
   command->add_option("map", options->maps, "Artefacts")->required()->type_name("MAP...");
   command
-      ->add_option("--measures", options->subjects,
-                   fmt::format("Tables, separated by commas: {}; the first is the default",
-                               fmt::join(measure_subjects(), ", ")))
+      ->add_option(
+          "--measures", options->subjects,
+          fmt::format("Tables, separated by commas (default: {})", measure_subjects().front()))
       ->delimiter(',')
       ->check(CLI::IsMember(measure_subjects()))
       ->type_name("NAME,...");
