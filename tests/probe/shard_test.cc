@@ -263,6 +263,33 @@ TEST_F(ProbeParts, AResumedRunHasTheBitsOfAnUninterruptedOne) {
   set_thread_count(threads);
 }
 
+TEST_F(ProbeParts, AResumedRunKeepsHiddenStatesGramMapsAndPooledOnes) {
+  for (const int pool : {1, 4}) {
+    options_.decoder.pool = pool;
+    options_.decoder.hidden = true;
+    options_.decoder.gram = pool == 1;  // refused with a pool
+    options_.decoder.memory_bytes = memory_for(4);
+    const ScoreMap whole = probe(model_, corpus(), options_);
+    probe(model_, corpus(), options_, {state_file(), 0, false});
+    ASSERT_TRUE(fs::exists(state_file()));
+    const ScoreMap resumed = probe(model_, corpus(), options_, {state_file(), 1000, true});
+    ASSERT_FALSE(whole.hidden.empty());
+    EXPECT_EQ(resumed.hidden, whole.hidden);
+    EXPECT_EQ(whole.gram.size(), pool == 1 ? 9 : 0);
+    ASSERT_EQ(resumed.gram.size(), whole.gram.size());
+    for (const auto& [stage, map] : whole.gram) {
+      expect_near(resumed.gram.at(stage), map, 0, stage.c_str());
+    }
+    EXPECT_EQ(whole.profiles.empty(), pool == 1);
+    ASSERT_EQ(resumed.profiles.size(), whole.profiles.size());
+    for (const auto& [name, means] : whole.profiles) {
+      expect_near(resumed.profiles.at(name), means, 0, name.c_str());
+    }
+    expect_near(resumed.scores, whole.scores, 0, "scores");
+    fs::remove(state_file());
+  }
+}
+
 TEST_F(ProbeParts, NoStateIsWrittenAfterTheLastChunk) {
   probe(model_, corpus(), options_, {state_file(), 0, false});
   EXPECT_FALSE(fs::exists(state_file()));
