@@ -2,9 +2,38 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <utility>
 
 namespace poslens {
+namespace {
+
+// Probability that |T| < sqrt(freedom) tan(angle) for Student's T: Abramowitz & Stegun, Handbook of
+// Mathematical Functions (1964), 26.7.3 and 26.7.4.
+double student_within(double angle, int freedom) {
+  const double cosine = std::cos(angle);
+  double term = freedom % 2 == 0 ? 1 : cosine;
+  double sum = freedom == 1 ? 0 : term;
+  for (int k = freedom % 2 == 0 ? 2 : 3; k < freedom; k += 2) {
+    term *= cosine * cosine * (k - 1) / k;
+    sum += term;
+  }
+  const double product = std::sin(angle) * sum;
+  return freedom % 2 == 0 ? product : 2 / std::numbers::pi * (angle + product);
+}
+
+// The t with P(|T| < t) = level, by bisection of the angle.
+double student_quantile(double level, int freedom) {
+  double low = 0;
+  double high = std::numbers::pi / 2;
+  for (int step = 0; step < 60; ++step) {
+    const double middle = (low + high) / 2;
+    (student_within(middle, freedom) < level ? low : high) = middle;
+  }
+  return std::sqrt(static_cast<double>(freedom)) * std::tan(low);
+}
+
+}  // namespace
 
 Estimate jackknife(double value, std::vector<double> leave_one_out) {
   Estimate estimate{value};
@@ -19,6 +48,13 @@ Estimate jackknife(double value, std::vector<double> leave_one_out) {
   }
   estimate.leave_one_out = std::move(leave_one_out);
   return estimate;
+}
+
+Interval confidence_interval(const Estimate& estimate, double level) {
+  if (!std::isfinite(estimate.standard_error)) return {};
+  const int freedom = static_cast<int>(estimate.leave_one_out.size()) - 1;
+  const double reach = student_quantile(level, freedom) * estimate.standard_error;
+  return {estimate.value - reach, estimate.value + reach};
 }
 
 Estimate combine(const std::vector<const Estimate*>& inputs,

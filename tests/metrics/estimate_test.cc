@@ -17,6 +17,25 @@ TEST(Jackknife, OfAMeanIsItsStandardError) {
   EXPECT_TRUE(std::isnan(jackknife(3, {1, NAN}).standard_error));
 }
 
+// Quantiles of Student's distribution from tables (Abramowitz & Stegun, table 26.10).
+TEST(ConfidenceInterval, IsStudents) {
+  const auto reach = [](std::size_t groups, double level) {
+    std::vector<double> values(groups, 0);
+    values[0] = 1;
+    const Estimate estimate = jackknife(10, values);
+    const Interval interval = confidence_interval(estimate, level);
+    EXPECT_NEAR(interval.low + interval.high, 20, 1e-12);
+    return (interval.high - 10) / estimate.standard_error;
+  };
+  EXPECT_NEAR(reach(2, 0.95), 12.706, 5e-4);
+  EXPECT_NEAR(reach(3, 0.95), 4.303, 5e-4);
+  EXPECT_NEAR(reach(4, 0.99), 5.841, 5e-4);
+  EXPECT_NEAR(reach(8, 0.95), 2.365, 5e-4);
+  EXPECT_NEAR(reach(9, 0.90), 1.860, 5e-4);
+  EXPECT_NEAR(reach(31, 0.95), 2.042, 5e-4);
+  EXPECT_TRUE(std::isnan(confidence_interval(Estimate{3}).low));
+}
+
 TEST(Combine, CommonNoiseCancels) {
   const Estimate a = jackknife(3, {4, 3.5, 1.5});
   const Estimate b = jackknife(6, {8, 7, 3});

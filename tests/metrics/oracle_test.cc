@@ -8,6 +8,7 @@
 
 #include "metrics/support.h"
 #include "poslens/measures.h"
+#include "poslens/theory.h"
 
 namespace poslens {
 namespace {
@@ -70,6 +71,35 @@ TEST_F(Oracle, EveryMeasure) {
     EXPECT_EQ(compared, 15);
   }
   EXPECT_EQ(count, 11);
+}
+
+// Mean-field maps of the second layer: closed form and shares from numpy, the map from src/theory.
+TEST_F(Oracle, SharesOfClosedFormMaps) {
+  std::ifstream file(std::string(POSLENS_TEST_DATA) + "/closed_form.json");
+  const Json list = Json::parse(file);
+  ASSERT_EQ(list.size(), 12);
+  for (const Json& expected : list) {
+    ParameterFreeSpec spec;
+    spec.n = expected.at("n").get<std::int64_t>();
+    spec.layer_count = 2;
+    spec.alpha = expected.at("alpha").get<double>();
+    spec.residual = expected.at("residual").get<bool>() ? 1 : 0;
+    SCOPED_TRACE(expected.dump());
+    const LayerMeasures layer = measure(mean_field_map(spec))[1];
+    const double scale = expected.at("total").get<double>();
+    int compared = 0;
+    for (const auto& [name, estimate] : named_estimates(layer)) {
+      if (!expected.contains(name)) continue;
+      // Scores are kept in single precision: 6e-8 of scores up to 1, against their variation.
+      const double rounding = 3e-7 / std::sqrt(scale);
+      const bool is_square = expected.contains(name + "_share") || name.starts_with("total");
+      EXPECT_NEAR(estimate->value, expected.at(name).get<double>(),
+                  rounding * (is_square ? scale : 1))
+          << name;
+      ++compared;
+    }
+    EXPECT_EQ(compared, 30);
+  }
 }
 
 TEST_F(Oracle, NonrelativeResidual) {

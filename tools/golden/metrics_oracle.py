@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes tests/metrics/oracle.json: measures of small maps by dense least squares and
-pair by pair (numpy).
+"""Writes tests/metrics/oracle.json and closed_form.json: measures of small maps by dense least
+squares and pair by pair (numpy).
 
 Nothing here shares an idea with src/metrics: design matrices are built pair by pair and solved with
 numpy.linalg.lstsq, products of groups are averaged pair by pair, and the jackknife repeats the whole
@@ -144,6 +144,35 @@ def example(random, n, count, window):
     return groups
 
 
+def closed_form(n, alpha, residual):
+    """Layer 2 of the parameter-free Transformer, L2 norm: arXiv 2509.21042, appendix A."""
+    e, p = np.e, np.exp(alpha)
+    i = np.arange(1, n + 1)
+    d = e + (i - 1) * p
+    if residual:
+        g = 2 * (2 * alpha * e + p * (1 + alpha * (2 * i - 3))) / d
+        a = 2 * e + (i - 1) * p
+        h2 = a**2 + 2 * a * p * alpha * (i - 1) + p**2 * (i - 1) * (1 + (i - 2) * alpha)
+    else:
+        g = (e * alpha + p * (1 + alpha * (i - 2))) / d
+        h2 = e**2 + 2 * e * p * alpha * (i - 1) + p**2 * (i - 1) * (1 + alpha * (i - 2))
+    h = np.sqrt(h2) / d
+    return np.where(i[:, None] > i[None, :], g[:, None] / np.outer(h, h), 1)
+
+
+def closed_form_shares():
+    """Shares of closed-form maps, which no program of ours had a hand in."""
+    cases = []
+    for n, alpha, residual in itertools.product((10, 30), (0, 0.5, 0.9), (True, False)):
+        case = {"n": n, "alpha": alpha, "residual": residual}
+        for first_key, suffix in ((0, ""), (1, "_without_first_key")):
+            measures = measure([closed_form(n, alpha, residual)], first_key, n)
+            del measures["nonrelative_residual"]
+            case.update({name + suffix: value for name, (value, _) in measures.items()})
+        cases.append(case)
+    return cases
+
+
 def main():
     random = np.random.default_rng(20250921)
     cases = []
@@ -162,8 +191,9 @@ def main():
                 }
             )
     path = pathlib.Path(__file__).parents[2] / "tests/metrics/oracle.json"
-    path.write_text(json.dumps(cases, separators=(",", ":")) + "\n")
-    print(path, path.stat().st_size, "bytes")
+    for path, content in ((path, cases), (path.with_name("closed_form.json"), closed_form_shares())):
+        path.write_text(json.dumps(content, separators=(",", ":")) + "\n")
+        print(path, path.stat().st_size, "bytes")
 
 
 if __name__ == "__main__":
