@@ -10,6 +10,7 @@
 #include "poslens/decomposition.h"
 #include "poslens/estimate.h"
 #include "poslens/key_order.h"
+#include "poslens/mean_field_distance.h"
 #include "poslens/score_map.h"
 
 namespace poslens {
@@ -27,6 +28,7 @@ struct LayerMeasures {
   // Share of the total's sum of squares that leaves with key 0, when rows are centred without it:
   // 1 - total_without_first_key * its pairs / (total * its pairs). 0..1, up to noise.
   Estimate first_key_share;
+  MeanFieldDistances mean_field;
   AttentionMeasures softmax;    // of the mean map's softmax
   AttentionMeasures attention;  // of probs; NaN where they were not kept
   // sink_rate() of the heads' mean maps; NaN where heads were not kept. No standard errors: heads

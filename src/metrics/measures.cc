@@ -103,6 +103,11 @@ constexpr std::pair<const char*, Estimate KeyOrder::*> kOrder[] = {
     {"rising_steps_of_mean", &KeyOrder::rising_steps},
     {"rising_rows_of_mean", &KeyOrder::rising_rows},
 };
+constexpr std::pair<const char*, Estimate MeanFieldDistance::*> kMeanField[] = {
+    {"mean_field_alpha", &MeanFieldDistance::alpha},
+    {"mean_field_unexplained", &MeanFieldDistance::unexplained},
+    {"mean_field_unexplained_share", &MeanFieldDistance::unexplained_share},
+};
 constexpr std::pair<const char*, Estimate AttentionMeasures::*> kAttention[] = {
     {"first_key", &AttentionMeasures::first_key},
     {"first_key_without_first_key", &AttentionMeasures::first_key_without_first_key},
@@ -127,10 +132,12 @@ std::vector<LayerMeasures> measure(const ScoreMap& map) {
   parallel_for(measures.size(), [&](std::size_t place, int /*worker*/) {
     measures[place] = measure_layer(map, place);
   });
+  std::vector<MeanFieldDistances> mean_field = mean_field_distances(map);
   std::vector<AttentionMeasures> softmax = softmax_measures(map);
   std::vector<AttentionMeasures> attention = attention_measures(map);
   const std::vector<std::vector<AttentionMeasures>> heads = head_softmax_measures(map);
   for (std::size_t place = 0; place < measures.size(); ++place) {
+    measures[place].mean_field = std::move(mean_field[place]);
     measures[place].softmax = std::move(softmax[place]);
     measures[place].attention = std::move(attention[place]);
     if (heads.empty()) continue;
@@ -159,9 +166,10 @@ std::vector<std::vector<LayerMeasures>> measure_heads(const ScoreMap& map) {
       throw Error(fmt::format("layer {}, head {}: {}", head.layer, index % heads, error.what()));
     }
     head.softmax = std::move(softmax[place][index % heads]);
-    for (Estimate AttentionMeasures::*field : kAttentionFields) {
-      head.attention.*field = Estimate{std::numeric_limits<double>::quiet_NaN()};
-    }
+    const Estimate unknown{std::numeric_limits<double>::quiet_NaN()};
+    for (Estimate AttentionMeasures::*field : kAttentionFields) head.attention.*field = unknown;
+    const MeanFieldDistance no_distance{unknown, unknown, unknown};
+    head.mean_field = {no_distance, no_distance};
   });
   return measures;
 }
@@ -181,6 +189,13 @@ std::vector<std::pair<std::string, const Estimate*>> named_estimates(
       measures.order_without_first_key, measures.first_key_excess_without_first_key,
       "_without_first_key");
   named.emplace_back("first_key_share", &measures.first_key_share);
+  for (const auto& [name, field] : kMeanField) {
+    named.emplace_back(name, &(measures.mean_field.all_keys.*field));
+  }
+  for (const auto& [name, field] : kMeanField) {
+    named.emplace_back(fmt::format("{}_without_first_key", name),
+                       &(measures.mean_field.without_first_key.*field));
+  }
   for (const auto& [name, field] : kAttention) {
     named.emplace_back(fmt::format("softmax_{}", name), &(measures.softmax.*field));
   }

@@ -52,6 +52,27 @@ TEST_F(Metrics, TableSaysThatThereAreNoGroups) {
   EXPECT_THAT(outcome.out, HasSubstr("layer  total"));
 }
 
+TEST_F(Metrics, GroupsGiveIntervals) {
+  const std::string groups = path("groups.npz").string();
+  EXPECT_EQ(run_program(words("simulate --n 12 --dim 16 --layers 2 --samples 64 --groups 8 --out " +
+                              groups))
+                .code,
+            0);
+  const Outcome outcome = run_program({"metrics", groups, "--json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const auto layer = nlohmann::json::parse(outcome.out)[0].at("layers")[1];
+  for (const char* name : {"total", "nearness", "recency_of_mean", "softmax_entropy",
+                           "softmax_residual_rollout_distance", "mean_field_unexplained"}) {
+    const auto& measure = layer.at(name);
+    const double value = measure.at("value");
+    const double reach = 2.3646 * measure.at("standard_error").get<double>();  // t, 7 degrees
+    EXPECT_GT(reach, 0) << name;
+    EXPECT_NEAR(measure.at("interval_95")[0], value - reach, 1e-4 * reach) << name;
+    EXPECT_NEAR(measure.at("interval_95")[1], value + reach, 1e-4 * reach) << name;
+  }
+  EXPECT_GT(layer.at("by_position").at("softmax").at("distance").at("standard_error")[5], 0);
+}
+
 TEST_F(Metrics, TablesBySubject) {
   const std::string causal = path("causal.npz").string();
   const Outcome two = run_program({"metrics", causal, "--measures", "order,rollout"});

@@ -91,6 +91,10 @@ TEST(Measures, RowFunctionsChangeNothing) {
       EXPECT_TRUE(std::isnan(estimate->value)) << name;  // neither probs nor heads were kept
       continue;
     }
+    if (name.starts_with("mean_field_alpha")) {
+      EXPECT_TRUE(std::isnan(estimate->value)) << name;  // in the first layer any fits
+      continue;
+    }
     const bool plain_normalisation =
         name.starts_with("variance") || name.starts_with("diagonal_normalised");
     if (plain_normalisation) {
