@@ -39,8 +39,8 @@ Estimate jackknife(double value, std::vector<double> leave_one_out) {
   Estimate estimate{value};
   const auto groups = static_cast<double>(leave_one_out.size());
   if (leave_one_out.size() >= 2) {
-    double mean = 0;
-    for (const double one : leave_one_out) mean += one / groups;
+    double mean = leave_one_out[0];  // exact where all are equal
+    for (const double one : leave_one_out) mean += (one - leave_one_out[0]) / groups;
     double squares = 0;
     for (const double one : leave_one_out) squares += (one - mean) * (one - mean);
     const double error = std::sqrt((groups - 1) / groups * squares);

@@ -8,6 +8,7 @@
 
 #include "metrics/support.h"
 #include "poslens/error.h"
+#include "support/sanitized.h"
 
 namespace poslens {
 namespace {
@@ -277,7 +278,7 @@ TEST(Decomposition, ConstantMapsHaveNoShares) {
 }
 
 TEST(Decomposition, LargeMaps) {
-  const auto parts = decompose_one(make_map(1500, [](double i, double j) {
+  const auto parts = decompose_one(make_map(test::kSanitized ? 1500 : 4096, [](double i, double j) {
     return 2 * std::log1p(i - j) + (j == 0 ? 100 : 0) + 20 * std::sin(i);
   }));
   EXPECT_LT(std::abs(parts.remainder_share.value), 1e-9);

@@ -12,6 +12,7 @@ TEST(Jackknife, OfAMeanIsItsStandardError) {
   const Estimate mean = jackknife(3, {4, 3.5, 1.5});
   EXPECT_DOUBLE_EQ(mean.value, 3);
   EXPECT_NEAR(mean.standard_error, std::sqrt(14. / 6), 1e-12);
+  EXPECT_EQ(jackknife(0.1, {0.1, 0.1, 0.1}).standard_error, 0);
   EXPECT_TRUE(std::isnan(jackknife(3, {}).standard_error));
   EXPECT_TRUE(std::isnan(jackknife(3, {1}).standard_error));
   EXPECT_TRUE(std::isnan(jackknife(3, {1, NAN}).standard_error));
