@@ -32,7 +32,7 @@ struct MeanFieldDistances {
 
 // The model that predicts a map: the options of its own run for theory and simulation (norm, scale,
 // residual, inputs' norm, plain RoPE), else L2 norm with residual connection, without encoding, as
-// in arXiv 2509.21042.
+// in arXiv 2509.21042. Throws Error naming an option whose value is none.
 ParameterFreeSpec mean_field_model(const ScoreMap& map);
 
 // One per layer; the masks are the map's. All NaN for pooled maps and for layers after the 64th.

@@ -1,13 +1,17 @@
 #include "poslens/mean_field_distance.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <exception>
 #include <limits>
 #include <string>
 #include <utility>
 
 #include "metrics/triangle.h"
+#include "poslens/error.h"
 #include "poslens/theory.h"
 
 namespace poslens {
@@ -213,12 +217,18 @@ ParameterFreeSpec mean_field_model(const ScoreMap& map) {
   ParameterFreeSpec spec;
   if (map.source == Source::model) return spec;
   for (const auto& [name, value] : map.provenance.options) {
-    if (name == "norm") spec.norm = parse_norm(value);
-    if (name == "score-scale") spec.score_scale = parse_score_scale(value);
-    if (name == "dim") spec.dim = std::stoi(value);
-    if (name == "input-norm") spec.input_norm = std::stod(value);
-    if (name == "residual-weight") spec.residual = std::stod(value);
-    if (name == "rope" && value != "none") spec.rope_theta = std::stod(value);
+    try {
+      if (name == "norm") spec.norm = parse_norm(value);
+      if (name == "score-scale") spec.score_scale = parse_score_scale(value);
+      if (name == "dim") spec.dim = std::stoi(value);
+      if (name == "input-norm") spec.input_norm = std::stod(value);
+      if (name == "residual-weight") spec.residual = std::stod(value);
+      if (name == "rope" && value != "none") spec.rope_theta = std::stod(value);
+      if (spec.rope_theta && !(*spec.rope_theta > 0)) throw Error("theta");
+      spec.validate();
+    } catch (const std::exception&) {  // of another program, or damaged
+      throw Error(fmt::format("meta.json: option {}: {} is no value of it", name, value));
+    }
   }
   return spec;
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "metrics/support.h"
+#include "poslens/error.h"
 #include "poslens/theory.h"
 
 namespace poslens {
@@ -110,6 +111,18 @@ TEST(MeanFieldDistance, ModelOfARunIsItsOwn) {
   map.pool = 2;
   map.pooled_positions = 48;
   EXPECT_TRUE(std::isnan(mean_field_distances(map)[2].all_keys.unexplained_share.value));
+}
+
+TEST(MeanFieldDistance, DamagedOptionsAreRefused) {
+  for (const char* option : {"norm", "dim", "residual-weight", "rope"}) {
+    for (const char* value : {"", "x", "-7"}) {
+      ScoreMap map = mean_field_map(spec_of(0.5, 10));
+      for (auto& [name, text] : map.provenance.options) {
+        if (name == option) text = value;
+      }
+      EXPECT_THROW(mean_field_distances(map), Error) << option << ' ' << value;
+    }
+  }
 }
 
 TEST(MeanFieldDistance, FullMasksHaveNoPrediction) {
