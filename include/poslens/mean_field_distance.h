@@ -31,11 +31,12 @@ struct MeanFieldDistances {
 };
 
 // The model that predicts a map: the options of its own run for theory and simulation (norm, scale,
-// residual, inputs' norm, plain RoPE), else L2 norm with residual connection, without encoding, as
+// residual, inputs' norm, RoPE, ALiBi), else L2 norm with residual connection, without encoding, as
 // in arXiv 2509.21042. Throws Error naming an option whose value is none.
 ParameterFreeSpec mean_field_model(const ScoreMap& map);
 
-// One per layer; the masks are the map's. All NaN for pooled maps and for layers after the 64th.
+// One per layer; the masks are the map's. All NaN for pooled maps, for runs with
+// --rope-scaling and for layers after the 64th.
 // Throws Error like decompose().
 std::vector<MeanFieldDistances> mean_field_distances(const ScoreMap& map);
 

@@ -209,6 +209,14 @@ std::vector<MatrixView<const float>> groups_of(const ScoreMap& map, std::size_t 
   return groups;
 }
 
+// The option's text does not hold all of a scaling.
+bool has_scaled_rope(const ScoreMap& map) {
+  const auto& options = map.provenance.options;
+  return map.source != Source::model &&
+         std::any_of(options.begin(), options.end(),
+                     [](const auto& option) { return option.first == "rope-scaling"; });
+}
+
 MeanFieldDistance unknown() { return {Estimate{kNan}, Estimate{kNan}, Estimate{kNan}}; }
 
 }  // namespace
@@ -224,18 +232,24 @@ ParameterFreeSpec mean_field_model(const ScoreMap& map) {
       if (name == "input-norm") spec.input_norm = std::stod(value);
       if (name == "residual-weight") spec.residual = std::stod(value);
       if (name == "rope" && value != "none") spec.rope_theta = std::stod(value);
+      if (name == "rotary-dim") spec.rotary_dim = std::stoi(value);
+      if (name == "alibi") spec.alibi_slope = std::stod(value);
       if (spec.rope_theta && !(*spec.rope_theta > 0)) throw Error("theta");
-      spec.validate();
     } catch (const std::exception&) {  // of another program, or damaged
       throw Error(fmt::format("meta.json: option {}: {} is no value of it", name, value));
     }
+  }
+  try {
+    spec.validate();
+  } catch (const Error& error) {
+    throw Error(fmt::format("meta.json: options: {}", error.what()));
   }
   return spec;
 }
 
 std::vector<MeanFieldDistances> mean_field_distances(const ScoreMap& map) {
   std::vector<MeanFieldDistances> distances(map.layers.size(), {unknown(), unknown()});
-  if (map.pool > 1) return distances;
+  if (map.pool > 1 || has_scaled_rope(map)) return distances;
   ParameterFreeSpec spec = mean_field_model(map);
   spec.n = std::min(map.n, kMeanFieldPositions);
   spec.layer_count = 0;

@@ -113,6 +113,19 @@ TEST(MeanFieldDistance, ModelOfARunIsItsOwn) {
   EXPECT_TRUE(std::isnan(mean_field_distances(map)[2].all_keys.unexplained_share.value));
 }
 
+TEST(MeanFieldDistance, EveryEncodingOfARun) {
+  ParameterFreeSpec partial = spec_of(0.5, 20);
+  partial.dim = 15;
+  partial.rope_theta = 100;
+  partial.rotary_dim = 6;
+  ParameterFreeSpec alibi = spec_of(0.5, 20);
+  alibi.alibi_slope = 0.25;
+  for (const ParameterFreeSpec& spec : {partial, alibi}) {
+    const ScoreMap map = mean_field_map(spec);
+    EXPECT_NEAR(mean_field_distances(map)[2].all_keys.unexplained_share.value, 0, 2e-4);
+  }
+}
+
 TEST(MeanFieldDistance, DamagedOptionsAreRefused) {
   for (const char* option : {"norm", "dim", "residual-weight", "rope"}) {
     for (const char* value : {"", "x", "-7"}) {
