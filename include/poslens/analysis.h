@@ -53,7 +53,9 @@ struct AnalysisOptions {
   std::filesystem::path folder;
   bool keep_groups = false;  // keep scores_groups in the artefacts
   bool force = false;        // write into a folder that is not empty
-  std::string command_line;  // for provenance
+  bool resume = false;  // go on with what an interrupted analysis left in the folder, if it did
+  double checkpoint_interval = 5;  // of the run of a cell, see RunCheckpoint
+  std::string command_line;        // for provenance
 
   // Throws UsageError naming the option, the value and what is allowed for a corpus of this size.
   void validate(std::int64_t length, std::int64_t sequences) const;
@@ -77,10 +79,17 @@ struct Analysis {
   const CellResult& cell(bool encoded, bool causal) const;
 };
 
+// Throws Error when the folder cannot be made or is not empty, unless options.force says that it
+// may be written into or options.resume that an interrupted analysis in it is to go on.
+void check_analysis_folder(const AnalysisOptions& options);
+
 // Runs all cells; writes CELL.npz, figures/CELL.svg, measures.csv, measures.json and, when all of
-// that is there, report.html into options.folder (which it makes). What an earlier run left there
-// under these names goes first. Throws UsageError, before any work, when the options' interventions
-// contradict those of a cell.
+// that is there, report.html into options.folder (which it makes). As long as something is missing,
+// incomplete.json says what. What an earlier run left there under these names goes first, unless it
+// is resumed: then finished cells stay, and a cell goes on where its run was interrupted, with the
+// numbers of an uninterrupted analysis. Throws UsageError, before any work, when the options'
+// interventions contradict those of a cell, and Error naming file and field when what is to be
+// resumed is of other options, another model or another text.
 Analysis analyze(const LoadedModel& model, const Corpus& corpus, const AnalysisOptions& options);
 
 }  // namespace poslens

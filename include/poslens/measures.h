@@ -52,5 +52,6 @@ std::vector<std::vector<LayerMeasures>> measure_heads(const ScoreMap& map);
 // Every estimate of a layer with its name in tables and files (docs/metrics.md): total,
 // nonrelative, ..., and each again with _without_first_key where it exists.
 std::vector<std::pair<std::string, const Estimate*>> named_estimates(const LayerMeasures& measures);
+std::vector<std::pair<std::string, Estimate*>> named_estimates(LayerMeasures& measures);
 
 }  // namespace poslens

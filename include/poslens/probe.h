@@ -48,6 +48,10 @@ struct ProbeOptions {
 ScoreMap probe(const LoadedModel& model, const Corpus& corpus, const ProbeOptions& options,
                const RunCheckpoint& checkpoint = {});
 
+// What probe() says of its map, but for seconds, memory and command line.
+Provenance expected_provenance(const LoadedModel& model, const Corpus& corpus,
+                               const ProbeOptions& options);
+
 // Joins all shards of a run into what one run gives, within 1e-6 of the largest score; one shard is
 // in memory at a time. Throws Error naming the shard that is none or of another run, and those that
 // are missing or double.

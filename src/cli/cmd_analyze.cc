@@ -7,7 +7,6 @@
 #include "cli/model_options.h"
 #include "cli/options.h"
 #include "poslens/analysis.h"
-#include "poslens/atomic_file.h"
 #include "poslens/hub_cache.h"
 
 namespace poslens::cli {
@@ -17,6 +16,8 @@ struct Options {
   ModelOptions model;
   std::vector<Intervention> interventions;
   bool keep_groups = false;
+  bool resume = false;
+  double checkpoint_interval = 5;
   OutputOptions output;
 };
 
@@ -29,9 +30,11 @@ void run(const Options& options) {
   analysis_options.folder = options.output.out;
   analysis_options.keep_groups = options.keep_groups;
   analysis_options.force = options.output.force;
+  analysis_options.resume = options.resume;
+  analysis_options.checkpoint_interval = options.checkpoint_interval;
   analysis_options.command_line = command_line();
   analysis_options.validate(options.model.corpus.length, options.model.corpus.sequences);
-  check_output_folder(options.output.out, options.output.force);
+  check_analysis_folder(analysis_options);
   const LoadedModel model = load_model(find_model(options.model.model));
   options.model.decoder.validate(poslens::apply(model.spec, options.interventions));
   const Corpus corpus = read_corpus(model, options.model.corpus, options.interventions);
@@ -53,6 +56,10 @@ void add_analyze(CLI::App& app) {
   add_intervene_option(*command, options->interventions);
   command->add_flag("--keep-groups", options->keep_groups,
                     "Keep the maps of groups of sequences in the artefacts");
+  command->add_flag("--resume", options->resume,
+                    "Go on with what an interrupted analysis left in the folder, where it did");
+  add_number(*command, "--checkpoint", options->checkpoint_interval,
+             "Seconds, at least, between writing the state of a run of the model");
   add_output_options(*command, options->output);
   add_common_options(*command);
   command->callback([options] { run(*options); });

@@ -207,4 +207,12 @@ std::vector<std::pair<std::string, const Estimate*>> named_estimates(
   return named;
 }
 
+std::vector<std::pair<std::string, Estimate*>> named_estimates(LayerMeasures& measures) {
+  std::vector<std::pair<std::string, Estimate*>> named;
+  for (const auto& [name, estimate] : named_estimates(std::as_const(measures))) {
+    named.emplace_back(name, const_cast<Estimate*>(estimate));  // of measures, which may change
+  }
+  return named;
+}
+
 }  // namespace poslens

@@ -113,6 +113,12 @@ Corpus read_corpus(const LoadedModel& model, CorpusOptions options,
   return read_corpus(options, model.tokenizer.get(), model.spec.vocabulary);
 }
 
+Provenance expected_provenance(const LoadedModel& model, const Corpus& corpus,
+                               const ProbeOptions& options) {
+  return provenance_of(model, apply(model.spec, options.interventions), corpus, options,
+                       part_of(corpus, options));
+}
+
 ScoreMap probe(const LoadedModel& model, const Corpus& corpus, const ProbeOptions& options,
                const RunCheckpoint& checkpoint) {
   const ModelSpec spec = apply(model.spec, options.interventions);

@@ -7,7 +7,9 @@
 #include "poslens/atomic_file.h"
 #include "poslens/error.h"
 #include "poslens/figure.h"
+#include "poslens/run_parts.h"
 #include "poslens/threads.h"
+#include "report/analysis_state.h"
 #include "report/answer.h"
 #include "report/html_report.h"
 #include "report/measures_file.h"
@@ -33,17 +35,23 @@ std::string mask_in_words(const ModelSpec& spec) {
 // Loss means something only where a token cannot see the next one.
 bool has_loss(const Cell& cell) { return cell.name.ends_with("_causal"); }
 
-CellResult run_cell(const LoadedModel& model, const Corpus& corpus, const AnalysisOptions& options,
-                    const Cell& cell) {
+ProbeOptions probe_options_of(const AnalysisOptions& options, const Cell& cell) {
   ProbeOptions probe_options;
   probe_options.decoder = options.decoder;
   probe_options.decoder.loss = options.decoder.loss && has_loss(cell);
   probe_options.interventions = cell.interventions;
   probe_options.shuffle = cell.shuffled;
   probe_options.seed = options.seed;
-  CellResult result{cell, probe(model, corpus, probe_options), {}, {}};
-  result.map.provenance.command_line = options.command_line;
-  return result;
+  return probe_options;
+}
+
+fs::path map_file(const AnalysisOptions& options, const Cell& cell) {
+  return options.folder / (cell.name + ".npz");
+}
+
+// The state of a cell's run that is not finished.
+fs::path run_file(const AnalysisOptions& options, const Cell& cell) {
+  return options.folder / (cell.name + ".npz.partial");
 }
 
 std::vector<Estimate> variations(const ScoreMap& map, const Corpus& corpus) {
@@ -78,13 +86,73 @@ void draw(const CellResult& result, const fs::path& file) {
   draw_heat_maps(panels, options, file);
 }
 
+// Runs, measures and draws a cell, and writes all but its measures.
+CellResult finish_cell(const LoadedModel& model, const Corpus& corpus,
+                       const AnalysisOptions& options, const Cell& cell) {
+  const RunCheckpoint checkpoint{run_file(options, cell), options.checkpoint_interval, true};
+  CellResult result{
+      cell, probe(model, corpus, probe_options_of(options, cell), checkpoint), {}, {}};
+  result.map.provenance.command_line = options.command_line;
+  result.layers = measure(result.map);
+  result.variation = variations(result.map, corpus);
+  if (!options.keep_groups) {
+    result.map.groups = 0;
+    result.map.scores_groups = {};
+  }
+  save(result.map, map_file(options, cell));
+  draw(result, options.folder / "figures" / (cell.name + ".svg"));
+  return result;
+}
+
+// A cell that an interrupted analysis has finished.
+CellResult finished_cell(const LoadedModel& model, const Corpus& corpus,
+                         const AnalysisOptions& options, const Cell& cell) {
+  CellResult result = load_cell_state(options.folder, cell);
+  const fs::path file = map_file(options, cell);
+  result.map = load_score_map(file);
+  try {
+    check_same_run(result.map.provenance,
+                   expected_provenance(model, corpus, probe_options_of(options, cell)));
+    if ((result.map.groups > 0) != options.keep_groups) {
+      throw Error(fmt::format("expected {} groups of sequences (--keep-groups), found {}",
+                              options.keep_groups ? options.decoder.groups : 0, result.map.groups));
+    }
+  } catch (const Error& error) {
+    throw Error(fmt::format("{}: {}", file.string(), error.what()));
+  }
+  return result;
+}
+
 // Takes away what an earlier run left, so that nothing old stands beside the new.
-void clear(const fs::path& folder, const std::vector<Cell>& cells) {
-  fs::remove(folder / "report.html");
-  fs::remove(folder / "measures.csv");
-  fs::remove(folder / "measures.json");
-  for (const Cell& cell : cells) fs::remove(folder / (cell.name + ".npz"));
-  fs::remove_all(folder / "figures");
+void clear(const AnalysisOptions& options, const std::vector<Cell>& cells) {
+  for (const char* name : {"report.html", "measures.csv", "measures.json"}) {
+    fs::remove(options.folder / name);
+  }
+  fs::remove(state_file(options.folder));
+  for (const Cell& cell : cells) {
+    fs::remove(map_file(options, cell));
+    fs::remove(run_file(options, cell));
+  }
+  fs::remove_all(options.folder / "figures");
+}
+
+// Files, and folders with a figure's, that a process was writing when it was killed.
+void remove_temporary_files(const fs::path& folder, const std::vector<Cell>& cells) {
+  std::vector<std::string> names = {"incomplete", "measures", "report"};
+  for (const Cell& cell : cells) names.push_back(cell.name);
+  std::vector<fs::path> left;
+  for (const fs::path& place : {folder, folder / "figures"}) {
+    if (!fs::exists(place)) continue;
+    for (const auto& entry : fs::directory_iterator(place)) {
+      const std::string found = entry.path().filename().string();
+      const auto is_of = [&](const std::string& name) { return found.starts_with(name + '.'); };
+      if (found.find(".tmp") != std::string::npos &&
+          std::any_of(names.begin(), names.end(), is_of)) {
+        left.push_back(entry.path());
+      }
+    }
+  }
+  for (const fs::path& path : left) fs::remove_all(path);
 }
 
 }  // namespace
@@ -155,10 +223,20 @@ void AnalysisOptions::validate(std::int64_t length, std::int64_t sequences) cons
   if (length < 5) throw UsageError(fmt::format("--length {}: expected at least 5", length));
 }
 
+void check_analysis_folder(const AnalysisOptions& options) {
+  const fs::path file = state_file(options.folder);
+  if (!fs::exists(file) || options.force) {
+    check_output_folder(options.folder, options.force);
+  } else if (!options.resume) {
+    throw Error(file.string() +
+                ": is of an interrupted analysis; --resume goes on with it, --force starts again");
+  }
+}
+
 Analysis analyze(const LoadedModel& model, const Corpus& corpus, const AnalysisOptions& options) {
   options.validate(corpus.batch.length, corpus.batch.sequences());
   options.decoder.validate(model.spec);
-  check_output_folder(options.folder, options.force);
+  check_analysis_folder(options);
   const ModelSpec spec = poslens::apply(model.spec, options.interventions);
   std::vector<Cell> cells = factorial_cells(spec);
   for (Cell& cell : cells) {
@@ -167,7 +245,13 @@ Analysis analyze(const LoadedModel& model, const Corpus& corpus, const AnalysisO
     poslens::apply(model.spec, cell.interventions);
   }
   fs::create_directory(options.folder);
-  clear(options.folder, cells);
+  std::vector<std::string> finished;
+  if (options.resume && fs::exists(state_file(options.folder))) {
+    finished = finished_cells(options.folder);
+  } else {
+    clear(options, cells);
+  }
+  remove_temporary_files(options.folder, cells);
   fs::create_directory(options.folder / "figures");
 
   Analysis analysis;
@@ -179,22 +263,21 @@ Analysis analyze(const LoadedModel& model, const Corpus& corpus, const AnalysisO
   analysis.length = corpus.batch.length;
   analysis.sequences = corpus.batch.sequences();
   analysis.groups = options.decoder.groups;
-  for (const Cell& cell : cells) {
-    CellResult result = run_cell(model, corpus, options, cell);
-    result.layers = measure(result.map);
-    result.variation = variations(result.map, corpus);
-    if (!options.keep_groups) {
-      result.map.groups = 0;
-      result.map.scores_groups = {};
-    }
-    save(result.map, options.folder / (cell.name + ".npz"));
-    draw(result, options.folder / "figures" / (cell.name + ".svg"));
-    analysis.cells.push_back(std::move(result));
+  for (const Cell& cell : cells) {  // before anything that is there is changed
+    if (std::find(finished.begin(), finished.end(), cell.name) == finished.end()) break;
+    analysis.cells.push_back(finished_cell(model, corpus, options, cell));
   }
+  for (std::size_t next = analysis.cells.size(); next < cells.size(); ++next) {
+    save_analysis_state(options.folder, cells, analysis.cells);
+    analysis.cells.push_back(finish_cell(model, corpus, options, cells[next]));
+    fs::remove(run_file(options, cells[next]));
+  }
+  save_analysis_state(options.folder, cells, analysis.cells);
   conclude(analysis);
   write_text_atomically(options.folder / "measures.csv", measures_csv(analysis));
   write_text_atomically(options.folder / "measures.json", measures_json(analysis));
   write_text_atomically(options.folder / "report.html", html_report(analysis));
+  fs::remove(state_file(options.folder));
   return analysis;
 }
 
