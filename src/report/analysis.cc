@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "poslens/atomic_file.h"
 #include "poslens/error.h"
@@ -104,15 +105,14 @@ CellResult finish_cell(const LoadedModel& model, const Corpus& corpus,
   return result;
 }
 
-// A cell that an interrupted analysis has finished.
-CellResult finished_cell(const LoadedModel& model, const Corpus& corpus,
-                         const AnalysisOptions& options, const Cell& cell) {
-  CellResult result = load_cell_state(options.folder, cell);
-  const fs::path file = map_file(options, cell);
+// The map of a cell that an interrupted analysis has finished.
+void load_map(const LoadedModel& model, const Corpus& corpus, const AnalysisOptions& options,
+              CellResult& result) {
+  const fs::path file = map_file(options, result.cell);
   result.map = load_score_map(file);
   try {
     check_same_run(result.map.provenance,
-                   expected_provenance(model, corpus, probe_options_of(options, cell)));
+                   expected_provenance(model, corpus, probe_options_of(options, result.cell)));
     if ((result.map.groups > 0) != options.keep_groups) {
       throw Error(fmt::format("expected {} groups of sequences (--keep-groups), found {}",
                               options.keep_groups ? options.decoder.groups : 0, result.map.groups));
@@ -120,7 +120,6 @@ CellResult finished_cell(const LoadedModel& model, const Corpus& corpus,
   } catch (const Error& error) {
     throw Error(fmt::format("{}: {}", file.string(), error.what()));
   }
-  return result;
 }
 
 // Takes away what an earlier run left, so that nothing old stands beside the new.
@@ -245,9 +244,10 @@ Analysis analyze(const LoadedModel& model, const Corpus& corpus, const AnalysisO
     poslens::apply(model.spec, cell.interventions);
   }
   fs::create_directory(options.folder);
-  std::vector<std::string> finished;
+  std::vector<CellResult> finished;
   if (options.resume && fs::exists(state_file(options.folder))) {
-    finished = finished_cells(options.folder);
+    finished = load_analysis_state(options.folder, cells);
+    for (CellResult& result : finished) load_map(model, corpus, options, result);
   } else {
     clear(options, cells);
   }
@@ -263,10 +263,7 @@ Analysis analyze(const LoadedModel& model, const Corpus& corpus, const AnalysisO
   analysis.length = corpus.batch.length;
   analysis.sequences = corpus.batch.sequences();
   analysis.groups = options.decoder.groups;
-  for (const Cell& cell : cells) {  // before anything that is there is changed
-    if (std::find(finished.begin(), finished.end(), cell.name) == finished.end()) break;
-    analysis.cells.push_back(finished_cell(model, corpus, options, cell));
-  }
+  analysis.cells = std::move(finished);
   for (std::size_t next = analysis.cells.size(); next < cells.size(); ++next) {
     save_analysis_state(options.folder, cells, analysis.cells);
     analysis.cells.push_back(finish_cell(model, corpus, options, cells[next]));

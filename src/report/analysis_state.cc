@@ -6,6 +6,7 @@
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "poslens/atomic_file.h"
 #include "poslens/error.h"
@@ -52,6 +53,22 @@ Json to_json(const CellResult& result) {
   return {{"layers", std::move(layers)}, {"off_diagonal_variation", std::move(variation)}};
 }
 
+CellResult to_result(const Cell& cell, const Json& json) {
+  CellResult result{cell, {}, {}, {}};
+  for (const Json& layer : json.at("layers")) {
+    LayerMeasures measures;
+    measures.layer = layer.at("layer").get<int>();
+    for (const auto& [name, estimate] : named_estimates(measures)) {
+      *estimate = to_estimate(layer.at(name));
+    }
+    result.layers.push_back(std::move(measures));
+  }
+  for (const Json& estimate : json.at("off_diagonal_variation")) {
+    result.variation.push_back(to_estimate(estimate));
+  }
+  return result;
+}
+
 Json read(const fs::path& folder) {
   std::ifstream file(state_file(folder));
   Json json = Json::parse(file, nullptr, false);
@@ -84,34 +101,21 @@ void save_analysis_state(const fs::path& folder, const std::vector<Cell>& cells,
   write_text_atomically(state_file(folder), json.dump() + "\n");
 }
 
-std::vector<std::string> finished_cells(const fs::path& folder) {
+std::vector<CellResult> load_analysis_state(const fs::path& folder,
+                                            const std::vector<Cell>& cells) {
   const Json json = read(folder);
-  std::vector<std::string> names;
-  for (const auto& [name, cell] : json.at("finished").items()) names.push_back(name);
-  return names;
-}
-
-CellResult load_cell_state(const fs::path& folder, const Cell& cell) {
-  CellResult result{cell, {}, {}, {}};
-  const Json json = read(folder);
-  try {
-    const Json& found = json.at("finished").at(cell.name);
-    for (const Json& layer : found.at("layers")) {
-      LayerMeasures measures;
-      measures.layer = layer.at("layer").get<int>();
-      for (const auto& [name, estimate] : named_estimates(measures)) {
-        *estimate = to_estimate(layer.at(name));
-      }
-      result.layers.push_back(std::move(measures));
+  const Json& finished = json.at("finished");
+  std::vector<CellResult> results;
+  for (const Cell& cell : cells) {
+    if (!finished.contains(cell.name)) break;
+    try {
+      results.push_back(to_result(cell, finished.at(cell.name)));
+    } catch (const Json::exception& error) {
+      throw Error(fmt::format("{}: finished: {}: is damaged ({})", state_file(folder).string(),
+                              cell.name, error.what()));
     }
-    for (const Json& estimate : found.at("off_diagonal_variation")) {
-      result.variation.push_back(to_estimate(estimate));
-    }
-  } catch (const Json::exception& error) {
-    throw Error(fmt::format("{}: finished: {}: is damaged ({})", state_file(folder).string(),
-                            cell.name, error.what()));
   }
-  return result;
+  return results;
 }
 
 }  // namespace poslens

@@ -4,7 +4,6 @@
 // their leave-one-out values, which measures.json does not have.
 
 #include <filesystem>
-#include <string>
 #include <vector>
 
 #include "poslens/analysis.h"
@@ -18,11 +17,9 @@ std::filesystem::path state_file(const std::filesystem::path& folder);
 void save_analysis_state(const std::filesystem::path& folder, const std::vector<Cell>& cells,
                          const std::vector<CellResult>& finished);
 
-// The names of the cells that the file has the measures of.
-std::vector<std::string> finished_cells(const std::filesystem::path& folder);
-
-// The measures of a finished cell; its map is not filled. Throws Error naming the file and the
-// field when it is damaged.
-CellResult load_cell_state(const std::filesystem::path& folder, const Cell& cell);
+// The measures of the finished cells, the first of `cells`; their maps are not filled. Throws Error
+// naming the file and the field when it is damaged.
+std::vector<CellResult> load_analysis_state(const std::filesystem::path& folder,
+                                            const std::vector<Cell>& cells);
 
 }  // namespace poslens
