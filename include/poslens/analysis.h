@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "poslens/curves.h"
 #include "poslens/measures.h"
 #include "poslens/probe.h"
 
@@ -43,6 +44,7 @@ struct CellResult {
   // off_diagonal_variation() of each layer, without the first position where it holds BOS; empty
   // unless every pair is visible in every layer.
   std::vector<Estimate> variation;
+  std::vector<LayerCurves> curves{};  // of each layer, with the standard errors of its groups
 };
 
 struct AnalysisOptions {

@@ -92,10 +92,11 @@ CellResult finish_cell(const LoadedModel& model, const Corpus& corpus,
                        const AnalysisOptions& options, const Cell& cell) {
   const RunCheckpoint checkpoint{run_file(options, cell), options.checkpoint_interval, true};
   CellResult result{
-      cell, probe(model, corpus, probe_options_of(options, cell), checkpoint), {}, {}};
+      cell, probe(model, corpus, probe_options_of(options, cell), checkpoint), {}, {}, {}};
   result.map.provenance.command_line = options.command_line;
   result.layers = measure(result.map);
   result.variation = variations(result.map, corpus);
+  result.curves = curves_of(result.map);
   if (!options.keep_groups) {
     result.map.groups = 0;
     result.map.scores_groups = {};

@@ -54,7 +54,7 @@ Json to_json(const CellResult& result) {
 }
 
 CellResult to_result(const Cell& cell, const Json& json) {
-  CellResult result{cell, {}, {}, {}};
+  CellResult result{cell, {}, {}, {}, {}};
   for (const Json& layer : json.at("layers")) {
     LayerMeasures measures;
     measures.layer = layer.at("layer").get<int>();

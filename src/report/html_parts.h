@@ -46,10 +46,15 @@ std::string tables(const Analysis& analysis);
 
 // --- html_maps.cc ---
 
-// Heat maps of the first four layers of each cell; report.js draws them from the values in
-// map_data().
+// Small multiples of all layers, a large map and their controls; the scripts draw them from the
+// values in map_data().
 std::string heat_maps(const Analysis& analysis);
-// A JSON script element with the palette and all values.
-std::string map_data(const Analysis& analysis);
+// Curves of the layer that is chosen there, by distance and by key position.
+std::string layer_curves(const Analysis& analysis);
+// A JSON script element with palettes, maps pooled to blocks of so many values, and curves.
+std::string map_data(const Analysis& analysis, std::size_t block);
+// The smallest block with which all maps take at most `limit` characters; at least so large that
+// a map has no more values than a screen shows.
+std::size_t block_within(const Analysis& analysis, std::size_t limit);
 
 }  // namespace poslens

@@ -5,8 +5,12 @@
 #include <algorithm>
 #include <string_view>
 
+#include "embedded/d3_js.h"
 #include "embedded/report_css.h"
-#include "embedded/report_js.h"
+#include "embedded/report_curves_js.h"
+#include "embedded/report_maps_js.h"
+#include "embedded/report_tables_js.h"
+#include "embedded/report_values_js.h"
 #include "poslens/error.h"
 #include "report/html_parts.h"
 
@@ -29,6 +33,13 @@ std::string section(const char* id, const char* title, const char* lead, const s
                      title, lead, body);
 }
 
+constexpr std::size_t kLargestPage = 5'900'000;  // bytes
+constexpr std::size_t kCurveSize = 3000;         // bytes of a layer's curves, at most
+
+std::size_t curve_size(const Analysis& analysis) {
+  return kCurveSize * analysis.cells.size() * analysis.cells.front().layers.size();
+}
+
 void check(const Analysis& analysis) {
   if (analysis.cells.empty()) throw Error("report: the analysis has no cells");
   const std::size_t layers = analysis.cells.front().layers.size();
@@ -38,13 +49,18 @@ void check(const Analysis& analysis) {
                   std::to_string(std::max<std::size_t>(layers, 1)) + " layers, found " +
                   std::to_string(result.layers.size()));
     }
+    if (result.map.n != analysis.cells.front().map.n ||
+        result.map.layers != analysis.cells.front().map.layers) {
+      throw Error("report: cell " + result.cell.name +
+                  ": expected a map of the same positions and layers as the first cell's");
+    }
   }
 }
 
 constexpr const char* kGlance =
     "Medians over the layers whose position signal exceeds two standard errors, smallest and "
-    "largest "
-    "in brackets; by chance alone it does so in a few layers of a hundred. The "
+    "largest in "
+    "brackets; by chance alone it does so in a few layers of a hundred. The "
     "<em>position signal</em> is how scores vary over keys (mean square) once row means, which "
     "change no attention, are gone. Its <em>non-relative share</em> is the part that no function "
     "of the distance between query and key explains. Key 0 is often an attention sink.";
@@ -54,7 +70,11 @@ constexpr const char* kCurves =
 constexpr const char* kMaps =
     "Mean score of each query (down) and key (across), before the mask and softmax; hidden pairs "
     "are blank. Diagonal-normalised: minus the mean over the same distance, so that a purely "
-    "relative map is flat. Colours span the 1 % to 99 % quantiles. Point at a map to read it.";
+    "relative map is flat. Click a layer to see it large, and point at that map to read it.";
+constexpr const char* kLayerCurves =
+    "Mean scores of the layer chosen above, each minus the mean of its row: what a query adds to "
+    "all its keys changes no attention. Bands are two standard errors from groups of sequences; "
+    "the axis of distances and positions is logarithmic.";
 constexpr const char* kTables =
     "Value ± standard error. Greyed: the position signal is within two standard errors of zero, "
     "and a share of it means nothing. Layers are counted from 1 here; layer 1 is layer 0 in files "
@@ -87,13 +107,22 @@ std::string html_report(const Analysis& analysis) {
   page += "<section id=\"answer\">\n" + paragraphs(analysis.answer) + "</section>\n";
   page += section("glance", "At a glance", kGlance, key_numbers(analysis));
   page += section("curves", "Layer by layer", kCurves, curves(analysis));
-  page += section("maps", "The maps of the first layers", kMaps, heat_maps(analysis));
+  page += section("maps", "Maps of every layer", kMaps, heat_maps(analysis));
+  page += section("profiles", "By distance and by position", kLayerCurves, layer_curves(analysis));
   page += section("tables", "All numbers", kTables, tables(analysis));
   page += section("methods", "How this was measured", kMethods, methods(analysis));
-  page += "</main>\n" + map_data(analysis) + "<script>\n";
-  page += embedded::report_js;
-  page += "</script>\n</body>\n</html>\n";
-  return page;
+  std::string end = "</main>\n<script>\n";
+  end += embedded::d3_js;
+  end += "</script>\n<script>\n\"use strict\";\n";
+  for (const std::string_view script : {embedded::report_values_js, embedded::report_maps_js,
+                                        embedded::report_curves_js, embedded::report_tables_js}) {
+    end += script;
+  }
+  end += "</script>\n</body>\n</html>\n";
+  // The maps take what is left.
+  const std::size_t rest = page.size() + end.size() + curve_size(analysis);
+  const std::size_t limit = rest < kLargestPage ? kLargestPage - rest : 0;
+  return page + map_data(analysis, block_within(analysis, limit)) + end;
 }
 
 }  // namespace poslens

@@ -22,9 +22,11 @@ constexpr Column kColumns[] = {
 };
 
 std::string cell_of(const Estimate& estimate, bool share, bool noise) {
-  return fmt::format("<td data-value=\"{}\"{}>{}</td>",
-                     std::isfinite(estimate.value) ? fmt::format("{:.9g}", estimate.value) : "",
-                     noise ? " class=\"noise\"" : "",
+  const auto digits = [](double value) {
+    return std::isfinite(value) ? fmt::format("{:.9g}", value) : std::string();
+  };
+  return fmt::format("<td data-value=\"{}\" data-error=\"{}\"{}>{}</td>", digits(estimate.value),
+                     digits(estimate.standard_error), noise ? " class=\"noise\"" : "",
                      share ? format_share(estimate) : format_estimate(estimate));
 }
 
@@ -42,12 +44,19 @@ std::string row_of(const Decomposition& decomposition, const Estimate& nearness)
   return text;
 }
 
-// Column 0 is the layer; sortable by a click.
-std::string heading(int column, const std::string& text, const std::string& meaning = "") {
+// Column 0 is the layer; sortable by a click. `name` heads it in CSV.
+std::string heading(int column, const std::string& text, const std::string& name,
+                    const std::string& meaning = "") {
   return fmt::format(
-      "<th scope=\"col\"{}><button type=\"button\" class=\"sort\" data-column=\"{}\">{}</button>"
-      "</th>",
-      meaning.empty() ? "" : " title=\"" + escape_html(meaning) + "\"", column, text);
+      "<th scope=\"col\"{}><button type=\"button\" class=\"sort\" data-column=\"{}\" "
+      "data-name=\"{}\">{}</button></th>",
+      meaning.empty() ? "" : fmt::format(" title=\"{}\"", escape_html(meaning)), column, name,
+      text);
+}
+
+std::string csv_button(const std::string& table) {
+  return fmt::format(
+      "<button type=\"button\" class=\"csv\" data-table=\"{}\">Download CSV</button>", table);
 }
 
 std::string layer_cell(int layer) {
@@ -56,11 +65,12 @@ std::string layer_cell(int layer) {
 
 std::string overview(const Analysis& analysis) {
   std::string text =
-      "<div class=\"scroll\"><table class=\"sortable\"><caption>Non-relative share by layer, all "
-      "keys</caption><thead><tr>" +
-      heading(0, "Layer");
+      "<div class=\"scroll\"><table class=\"sortable\" id=\"nonrelative-share\"><caption>"
+      "Non-relative share by layer, all keys</caption><thead><tr>" +
+      heading(0, "Layer", "layer");
   for (std::size_t k = 0; k < analysis.cells.size(); ++k) {
-    text += heading(static_cast<int>(k) + 1, escape_html(analysis.cells[k].cell.title));
+    const std::string title = escape_html(analysis.cells[k].cell.title);
+    text += heading(static_cast<int>(k) + 1, title, title);
   }
   text += "</tr></thead><tbody>\n";
   for (std::size_t place = 0; place < analysis.cells.front().layers.size(); ++place) {
@@ -71,20 +81,24 @@ std::string overview(const Analysis& analysis) {
     }
     text += "</tr>\n";
   }
-  return text + "</tbody></table></div>\n";
+  return fmt::format("{}</tbody></table></div>{}\n", text, csv_button("nonrelative-share"));
 }
 
 std::string table_of(const CellResult& result) {
+  const std::string id = fmt::format("measures-{}", escape_html(result.cell.name));
   const int count = static_cast<int>(std::size(kColumns));
   std::string text = fmt::format(
-      "<details><summary>{}</summary><div class=\"scroll\"><table class=\"sortable\"><thead>"
-      "<tr class=\"over\"><td></td><th scope=\"colgroup\" colspan=\"{}\">All keys</th>"
+      "<details><summary>{}</summary><div class=\"scroll\"><table class=\"sortable\" "
+      "id=\"{}\"><thead><tr class=\"over\"><td></td><th scope=\"colgroup\" colspan=\"{}\">All "
+      "keys</th>"
       "<th scope=\"colgroup\" colspan=\"{}\">Without key 0</th></tr><tr>",
-      escape_html(result.cell.title), count, count);
-  text += heading(0, "Layer");
+      escape_html(result.cell.title), id, count, count);
+  text += heading(0, "Layer", "layer");
   for (int half = 0; half < 2; ++half) {
     for (int k = 0; k < count; ++k) {
-      text += heading(1 + half * count + k, kColumns[k].heading, kColumns[k].meaning);
+      text += heading(1 + half * count + k, kColumns[k].heading,
+                      fmt::format("{}{}", kColumns[k].heading, half == 0 ? "" : " without key 0"),
+                      kColumns[k].meaning);
     }
   }
   text += "</tr></thead><tbody>\n";
@@ -92,7 +106,7 @@ std::string table_of(const CellResult& result) {
     text += "<tr>" + layer_cell(layer.layer) + row_of(layer.all_keys, layer.nearness) +
             row_of(layer.without_first_key, layer.nearness_without_first_key) + "</tr>\n";
   }
-  return text + "</tbody></table></div></details>\n";
+  return fmt::format("{}</tbody></table></div>{}</details>\n", text, csv_button(id));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string_view>
 
 #include "figures/colours.h"
 #include "poslens/figure.h"
@@ -10,16 +11,18 @@
 namespace poslens {
 namespace {
 
-constexpr double kTail = 12;
-constexpr double kCore = 230;
-constexpr std::uint8_t kMissing = 255;
+constexpr double kTail = 1023;
+constexpr double kCore = 2048;
+constexpr unsigned kMissing = 4095;
+constexpr std::string_view kDigits =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 // Where value lies between from (0) and to (steps).
 double step_of(double value, double from, double to, double steps) {
   return to > from ? steps * (value - from) / (to - from) : 0;
 }
 
-std::uint8_t code_of(const MapCodes& map, float value) {
+unsigned code_of(const MapCodes& map, float value) {
   if (!std::isfinite(value)) return kMissing;
   double code = 0;
   if (value < map.range_low) {
@@ -29,8 +32,10 @@ std::uint8_t code_of(const MapCodes& map, float value) {
   } else {
     code = kTail + kCore + step_of(value, map.range_high, map.high, kTail);
   }
-  return static_cast<std::uint8_t>(std::lround(std::clamp(code, 0.0, 2 * kTail + kCore)));
+  return static_cast<unsigned>(std::lround(std::clamp(code, 0.0, 2 * kTail + kCore)));
 }
+
+}  // namespace
 
 bool hides_later_keys(MatrixView<const float> map) {
   for (std::size_t i = 0; i < map.rows(); ++i) {
@@ -41,7 +46,9 @@ bool hides_later_keys(MatrixView<const float> map) {
   return true;
 }
 
-}  // namespace
+std::size_t code_count(std::size_t side, bool triangle) {
+  return triangle ? side * (side + 1) / 2 : side * side;
+}
 
 MapCodes encode_map(MatrixView<const float> map) {
   MapCodes result;
@@ -53,35 +60,28 @@ MapCodes encode_map(MatrixView<const float> map) {
   result.low = std::isnan(low) ? range_low : std::min(low, range_low);
   result.high = std::isnan(high) ? range_high : std::max(high, range_high);
   result.triangle = hides_later_keys(map);
+  result.codes.reserve(2 * code_count(map.rows(), result.triangle));
   for (std::size_t i = 0; i < map.rows(); ++i) {
     const std::size_t last = result.triangle ? std::min(i + 1, map.columns()) : map.columns();
-    for (std::size_t j = 0; j < last; ++j) result.codes.push_back(code_of(result, map(i, j)));
+    for (std::size_t j = 0; j < last; ++j) {
+      const unsigned code = code_of(result, map(i, j));
+      result.codes += kDigits[code >> 6U];
+      result.codes += kDigits[code & 63U];
+    }
   }
   return result;
 }
 
-double decode_value(const MapCodes& map, std::uint8_t code) {
+double decode_value(const MapCodes& map, std::size_t place) {
+  const std::size_t code =
+      kDigits.find(map.codes.at(2 * place)) * 64 + kDigits.find(map.codes.at(2 * place + 1));
   if (code == kMissing) return std::numeric_limits<double>::quiet_NaN();
-  if (code < kTail) return map.low + (map.range_low - map.low) * code / kTail;
-  if (code <= kTail + kCore) {
-    return map.range_low + (map.range_high - map.range_low) * (code - kTail) / kCore;
+  const auto step = static_cast<double>(code);
+  if (step < kTail) return map.low + (map.range_low - map.low) * step / kTail;
+  if (step <= kTail + kCore) {
+    return map.range_low + (map.range_high - map.range_low) * (step - kTail) / kCore;
   }
-  return map.range_high + (map.high - map.range_high) * (code - kTail - kCore) / kTail;
-}
-
-std::string base64(const std::vector<std::uint8_t>& bytes) {
-  constexpr char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  text.reserve((bytes.size() + 2) / 3 * 4);
-  for (std::size_t at = 0; at < bytes.size(); at += 3) {
-    const std::size_t left = std::min<std::size_t>(3, bytes.size() - at);
-    unsigned group = 0;
-    for (std::size_t k = 0; k < 3; ++k) group = group << 8 | (k < left ? bytes[at + k] : 0U);
-    for (std::size_t k = 0; k < 4; ++k) {
-      text += k <= left ? digits[group >> (18 - 6 * k) & 63U] : '=';
-    }
-  }
-  return text;
+  return map.range_high + (map.high - map.range_high) * (step - kTail - kCore) / kTail;
 }
 
 }  // namespace poslens

@@ -1,0 +1,119 @@
+#include "poslens/curves.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "poslens/threads.h"
+
+namespace poslens {
+namespace {
+
+// The last value of each bin of 0..n-1: one value each at first, then wider in a steady ratio.
+std::vector<std::int64_t> bin_ends(std::int64_t n, int bins) {
+  std::vector<std::int64_t> ends;
+  const double ratio = std::pow(static_cast<double>(n), 1.0 / std::max(1, bins));
+  for (std::int64_t last = 0;;) {
+    ends.push_back(last);
+    if (last + 1 >= n) break;
+    const auto grown = static_cast<std::int64_t>(static_cast<double>(last + 1) * ratio) - 1;
+    last = std::min(n - 1, std::max(last + 1, grown));
+  }
+  return ends;
+}
+
+struct Sums {
+  std::vector<double> sum;
+  std::vector<double> pairs;
+};
+
+struct Profiles {
+  Sums distance;
+  Sums key;
+};
+
+// Of all visible pairs j <= i, by bin.
+Profiles profiles(MatrixView<const float> map, const std::vector<std::size_t>& bin_of,
+                  std::size_t bins) {
+  Profiles result;
+  for (Sums* sums : {&result.distance, &result.key}) {
+    sums->sum.assign(bins, 0);
+    sums->pairs.assign(bins, 0);
+  }
+  for (std::size_t i = 0; i < map.rows(); ++i) {
+    double total = 0;
+    double visible = 0;
+    for (std::size_t j = 0; j <= i; ++j) {
+      if (!std::isfinite(map(i, j))) continue;
+      total += map(i, j);
+      ++visible;
+    }
+    if (visible == 0) continue;
+    const double mean = total / visible;
+    for (std::size_t j = 0; j <= i; ++j) {
+      if (!std::isfinite(map(i, j))) continue;
+      const double score = map(i, j) - mean;
+      result.distance.sum[bin_of[i - j]] += score;
+      ++result.distance.pairs[bin_of[i - j]];
+      if (i == j) continue;
+      result.key.sum[bin_of[j]] += score;
+      ++result.key.pairs[bin_of[j]];
+    }
+  }
+  return result;
+}
+
+// The mean and the standard error of one of the two, bin by bin.
+Curve curve_of(const Profiles& mean, const std::vector<Profiles>& groups, Sums Profiles::*which,
+               const std::vector<std::int64_t>& ends) {
+  Curve curve;
+  const auto count = static_cast<double>(groups.size());
+  for (std::size_t bin = 0; bin < ends.size(); ++bin) {
+    const auto value_of = [&](const Profiles& one) {
+      return (one.*which).sum[bin] / (one.*which).pairs[bin];
+    };
+    if ((mean.*which).pairs[bin] == 0) continue;
+    double centre = 0;
+    for (const Profiles& group : groups) centre += value_of(group) / count;
+    double square = 0;
+    for (const Profiles& group : groups) square += std::pow(value_of(group) - centre, 2);
+    curve.first.push_back(bin == 0 ? 0 : ends[bin - 1] + 1);
+    curve.last.push_back(ends[bin]);
+    curve.value.push_back(value_of(mean));
+    curve.standard_error.push_back(groups.size() < 2 ? std::numeric_limits<double>::quiet_NaN()
+                                                     : std::sqrt(square / (count - 1) / count));
+  }
+  return curve;
+}
+
+}  // namespace
+
+LayerCurves curves_of(MatrixView<const float> mean,
+                      const std::vector<MatrixView<const float>>& groups, int bins) {
+  const std::vector<std::int64_t> ends = bin_ends(static_cast<std::int64_t>(mean.rows()), bins);
+  std::vector<std::size_t> bin_of(mean.rows());
+  for (std::size_t at = 0, bin = 0; at < bin_of.size(); ++at) {
+    if (static_cast<std::int64_t>(at) > ends[bin]) ++bin;
+    bin_of[at] = bin;
+  }
+  std::vector<Profiles> of_groups;
+  of_groups.reserve(groups.size());
+  for (const auto& group : groups) of_groups.push_back(profiles(group, bin_of, ends.size()));
+  const Profiles all = profiles(mean, bin_of, ends.size());
+  return {curve_of(all, of_groups, &Profiles::distance, ends),
+          curve_of(all, of_groups, &Profiles::key, ends)};
+}
+
+std::vector<LayerCurves> curves_of(const ScoreMap& map) {
+  std::vector<LayerCurves> curves(map.layers.size());
+  parallel_for(curves.size(), [&](std::size_t place, int /*worker*/) {
+    std::vector<MatrixView<const float>> groups;
+    for (std::int64_t group = 0; group < map.groups; ++group) {
+      groups.push_back(map.group_layer(static_cast<std::size_t>(group), place));
+    }
+    curves[place] = curves_of(map.layer(place), groups);
+  });
+  return curves;
+}
+
+}  // namespace poslens
