@@ -1,6 +1,7 @@
 #include "figures/heat_map_script.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -11,66 +12,31 @@
 namespace poslens {
 namespace {
 
-// Sizes in CSS pixels (96 to the inch).
-constexpr double kPanel = 176;
-constexpr double kLeft = 66;
-constexpr double kRight = 10;
-constexpr double kTop = 12;
-constexpr double kFigureTitle = 24;
-constexpr double kPanelTitle = 26;
-constexpr double kBottom = 46;
-constexpr double kGap = 14;    // between panels
-constexpr double kBarGap = 8;  // panel to colour bar
-constexpr double kBarWidth = 9;
-constexpr double kBarLabels = 50;
-
 constexpr std::size_t kLargestRectangles = 64;  // values per side
+constexpr double kPixels = 96.0 / 72;           // CSS pixels in a point
 
-struct Layout {
-  std::size_t columns;
-  std::size_t rows;
-  bool shared_bar;
-  double step_x;  // from panel to panel
-  double step_y;
-  double top;  // of the first row's title
-  double width;
-  double height;
-};
+// Font sizes as the terminal counts them: .svg in pixels, the others in points.
+double font_unit(const std::string& terminal) { return terminal == "svg" ? kPixels : 1; }
 
-Layout layout_of(const std::vector<ScriptPanel>& panels, const FigureOptions& options) {
-  Layout layout{};
-  layout.columns = std::min<std::size_t>(panels.size(), static_cast<std::size_t>(options.columns));
-  layout.rows = (panels.size() + layout.columns - 1) / layout.columns;
-  layout.shared_bar = std::all_of(panels.begin(), panels.end(), [&](const ScriptPanel& panel) {
-    return panel.range == panels[0].range;
-  });
-  const double bar = kBarGap + kBarWidth + kBarLabels;
-  layout.step_x = kPanel + (layout.shared_bar ? kGap : bar);
-  layout.step_y = kPanelTitle + kPanel + kGap / 2;
-  layout.top = kTop + (options.title.empty() ? 0 : kFigureTitle);
-  layout.width = kLeft + static_cast<double>(layout.columns) * layout.step_x + kRight +
-                 (layout.shared_bar ? bar - kGap : 0) - kGap;
-  layout.height = layout.top + static_cast<double>(layout.rows) * layout.step_y + kBottom;
-  return layout;
-}
-
-std::string terminal_line(const std::string& terminal, const Layout& layout) {
+std::string terminal_line(const std::string& terminal, const Layout& layout,
+                          const FigureOptions& options) {
+  const std::string family = options.font.empty() ? "Helvetica" : options.font;
   if (terminal == "svg") {
+    const char* fallback = options.font.empty() ? ",Arial,sans-serif" : ",sans-serif";
     return fmt::format(
-        "svg size {:.0f},{:.0f} noenhanced font 'Helvetica,Arial,sans-serif,11' "
-        "background rgb 'white'",
-        layout.width, layout.height);
+        "svg size {:.0f},{:.0f} noenhanced font '{}{},{:.4g}' background rgb 'white'",
+        layout.width * kPixels, layout.height * kPixels, family, fallback, layout.em * kPixels);
   }
   if (terminal == "pdf") {
     return fmt::format(
-        "pdfcairo size {:.3f}in,{:.3f}in noenhanced font 'Helvetica,11' "
-        "fontscale 0.75 linewidth 0.75",
-        layout.width / 96, layout.height / 96);
+        "pdfcairo size {:.4f}in,{:.4f}in noenhanced font '{},{:.4g}' fontscale 0.75 linewidth 0.75",
+        layout.width / 72, layout.height / 72, family, layout.em);
   }
+  const double scale = options.dpi / 96.0;
   return fmt::format(
-      "pngcairo size {:.0f},{:.0f} noenhanced font 'Helvetica,11' fontscale 1.5 "
-      "linewidth 2",
-      2 * layout.width, 2 * layout.height);
+      "pngcairo size {:.0f},{:.0f} noenhanced font '{},{:.4g}' fontscale {:.4g} linewidth {:.4g}",
+      layout.width * kPixels * scale, layout.height * kPixels * scale, family, layout.em, scale,
+      scale);
 }
 
 std::string palette_lines(Palette palette) {
@@ -101,10 +67,21 @@ std::string no_labels(const std::vector<double>& ticks) {
   return text + ")";
 }
 
+// As many as have room along a panel.
+int wanted_ticks(const Layout& layout) {
+  return std::clamp(static_cast<int>(layout.panel / (4 * layout.em)), 1, 10);
+}
+
+// Three at least: a bar with one number says nothing.
+int wanted_bar_ticks(const Layout& layout, const Box& bar) {
+  const double length = (bar.top - bar.bottom) * layout.height;
+  return std::clamp(static_cast<int>(length / (3 * layout.em)), 3, 8);
+}
+
 // Whole numbers below n.
-std::vector<double> position_ticks(std::size_t n) {
+std::vector<double> position_ticks(std::size_t n, const Layout& layout) {
   const double last = std::max(1.0, static_cast<double>(n) - 1);
-  return round_ticks(0, last, static_cast<int>(std::min(4.0, last)));
+  return round_ticks(0, last, static_cast<int>(std::min<double>(wanted_ticks(layout), last)));
 }
 
 // A viewer blurs the few pixels of a small image over the panel, so small maps become rectangles in
@@ -113,28 +90,49 @@ bool as_rectangles(const ScriptPanel& panel, const std::string& terminal) {
   return terminal == "svg" && std::max(panel.rows, panel.columns) <= kLargestRectangles;
 }
 
-struct Box {
-  double left, right, bottom, top;  // parts of the figure, from below
-};
-
-Box panel_box(const Layout& layout, std::size_t row, std::size_t column) {
-  const double x = kLeft + static_cast<double>(column) * layout.step_x;
-  const double y = layout.top + static_cast<double>(row) * layout.step_y + kPanelTitle;
-  return {x / layout.width, (x + kPanel) / layout.width, 1 - (y + kPanel) / layout.height,
-          1 - y / layout.height};
-}
-
-std::string colour_bar(const Layout& layout, const Box& box, bool draw) {
+std::string colour_bar(const Box& box, bool draw) {
   if (!draw) return "unset colorbox\n";
-  // One bar for all stands beside the whole grid.
-  const double right =
-      layout.shared_bar ? panel_box(layout, 0, layout.columns - 1).right : box.right;
-  const double bottom =
-      layout.shared_bar ? panel_box(layout, layout.rows - 1, 0).bottom : box.bottom;
-  const double top = layout.shared_bar ? panel_box(layout, 0, 0).top : box.top;
   return fmt::format(
       "set colorbox vertical user origin screen {:.6f},{:.6f} size screen {:.6f},{:.6f} noborder\n",
-      right + kBarGap / layout.width, bottom, kBarWidth / layout.width, top - bottom);
+      box.left, box.bottom, box.right - box.left, box.top - box.bottom);
+}
+
+// 'file' and how to read it; dimensions: 2 for plot, 3 for splot.
+std::string data_source(const ScriptPanel& panel, int dimensions) {
+  const double centre = (static_cast<double>(panel.block) - 1) / 2;  // of the first block
+  return fmt::format(
+      "{} binary array=({},{}) format='%float32' endian=little dx={} dy={} "
+      "origin=({:.1f},{:.1f}{})",
+      gnuplot_string(panel.data_file), panel.columns, panel.rows, panel.block, panel.block, centre,
+      centre, dimensions == 3 ? ",0" : "");
+}
+
+std::string contour_name(std::size_t index) { return fmt::format("$contours{}", index + 1); }
+
+// Lines of equal value, computed by gnuplot, into a block of data.
+std::string contour_table(const ScriptPanel& panel, std::size_t index) {
+  if (panel.contours.empty()) return "";
+  return fmt::format(
+      "set cntrparam levels discrete {:.9g}\nset table {}\nsplot {} with lines\nunset table\n",
+      fmt::join(panel.contours, ","), contour_name(index), data_source(panel, 3));
+}
+
+// Black lines over light colours, white ones over dark.
+std::string contour_plot(const ScriptPanel& panel, std::size_t index, Palette palette) {
+  if (panel.contours.empty()) return "";
+  const auto [low, high] = panel.range;
+  std::string colour;
+  for (std::size_t k = 0; k < panel.contours.size(); ++k) {
+    if (k + 1 < panel.contours.size()) {
+      colour += fmt::format("$3<{:.9g}?", (panel.contours[k] + panel.contours[k + 1]) / 2);
+    }
+    const bool light = luminance(palette, (panel.contours[k] - low) / (high - low)) > 0.45;
+    colour += fmt::format("{}{}", light ? "0x000000" : "0xffffff",
+                          k + 1 < panel.contours.size() ? ":" : "");
+  }
+  return fmt::format(
+      ", \\\n  {} using 1:2:({}) with lines linewidth 0.5 linecolor rgb variable notitle",
+      contour_name(index), colour);
 }
 
 std::string panel_block(const std::vector<ScriptPanel>& panels, std::size_t index,
@@ -145,11 +143,11 @@ std::string panel_block(const std::vector<ScriptPanel>& panels, std::size_t inde
   const std::size_t column = index % layout.columns;
   const bool lowest = index + layout.columns >= panels.size();
   const Box box = panel_box(layout, row, column);
-  const double block = static_cast<double>(panel.block);
+  const auto block = static_cast<double>(panel.block);
   const double width = static_cast<double>(panel.columns) * block;
   const double height = static_cast<double>(panel.rows) * block;
-  const auto x_ticks = position_ticks(panel.columns * panel.block);
-  const auto y_ticks = position_ticks(panel.rows * panel.block);
+  const auto x_ticks = position_ticks(panel.columns * panel.block, layout);
+  const auto y_ticks = position_ticks(panel.rows * panel.block, layout);
   std::string text = fmt::format(
       "\n# Panel {}\nset lmargin at screen {:.6f}; set rmargin at screen {:.6f}\n"
       "set bmargin at screen {:.6f}; set tmargin at screen {:.6f}\n",
@@ -160,16 +158,17 @@ std::string panel_block(const std::vector<ScriptPanel>& panels, std::size_t inde
   text += fmt::format("set cbrange [{:.9g}:{:.9g}]\n", panel.range.first, panel.range.second);
   text += "set xtics " + (lowest ? tick_list(x_ticks) : no_labels(x_ticks)) + "\n";
   text += "set ytics " + (column == 0 ? tick_list(y_ticks) : no_labels(y_ticks)) + "\n";
-  text += "set cbtics " + tick_list(round_ticks(panel.range.first, panel.range.second, 4)) + "\n";
+  const Box bar = bar_box(layout, row, column);
+  const int bar_ticks = wanted_bar_ticks(layout, bar);
+  text += fmt::format("set cbtics {}\n",
+                      tick_list(round_ticks(panel.range.first, panel.range.second, bar_ticks)));
   text +=
       fmt::format("set xlabel {}\nset ylabel {}\n", gnuplot_string(lowest ? options.x_label : ""),
                   gnuplot_string(column == 0 ? options.y_label : ""));
-  text += colour_bar(layout, box, !layout.shared_bar || index == 0);
-  text += fmt::format(
-      "plot {} binary array=({},{}) format='%float32' endian=little dx={} dy={} "
-      "origin=({:.1f},{:.1f}) with image{} notitle\n",
-      gnuplot_string(panel.data_file), panel.columns, panel.rows, panel.block, panel.block,
-      (block - 1) / 2, (block - 1) / 2, as_rectangles(panel, terminal) ? " pixels" : "");
+  text += colour_bar(bar, !layout.shared_bar || index == 0);
+  text += fmt::format("plot {} with image{} notitle{}\n", data_source(panel, 2),
+                      as_rectangles(panel, terminal) ? " pixels" : "",
+                      contour_plot(panel, index, options.palette));
   return text;
 }
 
@@ -185,28 +184,37 @@ std::string gnuplot_string(const std::string& text) {
 }
 
 std::string heat_map_script(const std::vector<ScriptPanel>& panels, const FigureOptions& options,
-                            const std::string& terminal, const std::string& output) {
-  const Layout layout = layout_of(panels, options);
+                            const Layout& layout, const std::string& terminal,
+                            const std::string& output) {
   std::string text = fmt::format(
       "# Drawn by poslens {}. To restyle the figure, change this script and run, in its folder:\n"
       "#   gnuplot {}\n"
       "# Panels are little-endian f32, row after row; NaN where there is nothing to draw.\n\n",
       kVersion, gnuplot_string(output + ".gnuplot"));
-  text += "set encoding utf8\nset terminal " + terminal_line(terminal, layout) + "\n";
+  text += "set encoding utf8\nset terminal " + terminal_line(terminal, layout, options) + "\n";
   text += "set output " + gnuplot_string("./" + output) + "\n";
   text += palette_lines(options.palette);
-  text +=
+  const double unit = layout.em * font_unit(terminal);
+  text += fmt::format(
       "set border 3 linewidth 0.6 linecolor rgb '#555555'\n"
-      "set tics out nomirror scale 0.5 textcolor rgb '#333333' font ',10'\n"
+      "set tics out nomirror scale 0.5 textcolor rgb '#333333' font ',{:.4g}'\n"
       "set xtics offset 0,0.3\nset ytics offset 0.4,0\nset cbtics scale 0.3 offset -0.7,0\n"
       "set xlabel offset 0,0.6 textcolor rgb '#222222'\n"
       "set ylabel offset 0.6,0 textcolor rgb '#222222'\n"
-      "set title offset 0,-0.6 font ',11' textcolor rgb '#111111'\n";
+      "set title offset 0,-0.6 font ',{:.4g}' textcolor rgb '#111111'\n",
+      0.9 * unit, unit);
+  std::string contours;
+  for (std::size_t index = 0; index < panels.size(); ++index) {
+    contours += contour_table(panels[index], index);
+  }
+  if (!contours.empty()) {
+    text += "\nset contour base\nunset surface\n" + contours + "unset contour\nset surface\n";
+  }
   text += "set multiplot";
   if (!options.title.empty()) {
-    text +=
-        fmt::format("\nset label 1 {} at screen 0.5,{:.6f} center font ',13' front",
-                    gnuplot_string(options.title), 1 - (kTop + kFigureTitle / 4) / layout.height);
+    text += fmt::format("\nset label 1 {} at screen 0.5,{:.6f} center font ',{:.4g}' front",
+                        gnuplot_string(options.title), 1 - title_place(layout) / layout.height,
+                        1.2 * unit);
   }
   text += "\n";
   for (std::size_t index = 0; index < panels.size(); ++index) {

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "figures/layout.h"
 #include "poslens/figure.h"
 
 namespace poslens {
@@ -19,11 +20,13 @@ struct ScriptPanel {
   std::size_t columns = 0;
   std::size_t block = 1;  // positions per value
   std::pair<double, double> range;
+  std::vector<double> contours{};  // values where lines are drawn, ascending
 };
 
 // terminal: svg, pdf or png. output: file name, relative to the script.
 std::string heat_map_script(const std::vector<ScriptPanel>& panels, const FigureOptions& options,
-                            const std::string& terminal, const std::string& output);
+                            const Layout& layout, const std::string& terminal,
+                            const std::string& output);
 
 // A gnuplot string: in single quotes nothing is special but the quote itself. Control characters,
 // which such a string cannot hold, become blanks.

@@ -1,10 +1,12 @@
 // plot and reproduce.
 #include <gmock/gmock.h>
 
+#include <cstring>
 #include <fstream>
 #include <sstream>
 
 #include "cli/program.h"
+#include "poslens/score_map.h"
 
 namespace poslens {
 namespace {
@@ -52,16 +54,88 @@ TEST_F(Plot, KeepsWhatIsThereUnlessForced) {
   EXPECT_EQ(plot(out("a.svg") + " --force").code, 0);
 }
 
+TEST_F(Plot, DrawsEveryFormatAsAsked) {
+  const std::string style =
+      " --width 120mm --font Courier --font-size 7 --palette cividis --quantiles 0.1:0.9 --scale "
+      "shared --contours 3 --title it's --columns 2";
+  for (const char* name : {"a.svg", "a.pdf", "a.png"}) {
+    const Outcome outcome = plot(out(name) + style);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_GT(read(name).size(), 500U);
+    const std::string script = read(std::string(name) + ".gnuplot");
+    EXPECT_THAT(script, HasSubstr("Courier"));
+    EXPECT_THAT(script, HasSubstr("0 '#00224e'"));
+    EXPECT_THAT(script, HasSubstr("set cntrparam levels discrete"));
+    EXPECT_THAT(script, HasSubstr("set label 1 'it''s' at"));
+  }
+  EXPECT_THAT(read("a.svg"), HasSubstr("width=\"454\""));  // 120 mm at 96 to the inch
+  EXPECT_THAT(read("a.pdf.gnuplot"), HasSubstr("size 4.7244in,"));
+  EXPECT_EQ(run_program({"plot", map_, "--out", path("b.svg").string(), "--title", ""}).code, 0);
+  EXPECT_THAT(read("b.svg.gnuplot"), testing::Not(HasSubstr("set label")));
+}
+
+TEST_F(Plot, DrawsOtherArraysAndDifferences) {
+  const std::string other = path("other.npz").string(), simulated = path("simulated.npz").string();
+  ASSERT_EQ(run_program(words("theory --n 12 --layers 3 --alpha 0.3 --out " + other)).code, 0);
+  ASSERT_EQ(run_program(words("simulate --n 12 --layers 3 --dim 16 --samples 20 --variance "
+                              "--hidden-geometry --quiet --out " +
+                              simulated))
+                .code,
+            0);
+  EXPECT_EQ(plot(out("d.svg") + " --layers 2 --minus " + other).code, 0);
+  const std::string data = read("d.svg.data/panel-01.f32");
+  ASSERT_EQ(data.size(), 12U * 12 * 4);
+  float drawn = 0;
+  std::memcpy(&drawn, data.data() + (7 * 12 + 3) * 4, 4);
+  EXPECT_EQ(drawn, load_score_map(map_).layer(2)(7, 3) - load_score_map(other).layer(2)(7, 3));
+  EXPECT_THAT(read("d.svg.gnuplot"), HasSubstr("0 '#1f4e8c'")) << "a diverging palette";
+
+  const auto draw = [&](const std::string& more) {
+    return run_program(words("plot " + simulated + more + out("e.svg") + " --force"));
+  };
+  EXPECT_EQ(draw(" --array variance").code, 0);
+  EXPECT_EQ(read("e.svg.data/panel-02.f32").size(), 12U * 12 * 4);
+  EXPECT_EQ(draw(" --array hidden_cosine").code, 0);
+  const std::string script = read("e.svg.gnuplot");
+  EXPECT_THAT(script, HasSubstr("set title 'into layer 1'"));
+  EXPECT_THAT(script, HasSubstr("set title 'after layer 3'"));
+  expect_error(draw(" --array probs"), 2,
+               "--array probs: expected one that the map has, scores, variance, hidden_cosine");
+  expect_error_with(draw(" --heads 1"), 2, "--heads: expected an artefact with scores_heads");
+  const std::string small = path("small.npz").string();
+  ASSERT_EQ(run_program(words("theory --n 11 --layers 3 --out " + small)).code, 0);
+  expect_error(draw(" --minus " + small), 1, "--minus: numbers of positions differ, 12 and 11");
+}
+
 TEST_F(Plot, WrongOptionsAreNamed) {
   expect_error(plot(out("a.jpg")), 2,
                path("a.jpg").string() + ": a figure's name must end in .svg, .pdf or .png");
-  expect_error(plot(out("a.svg") + " --range 2:1"), 2,
-               "--range 2:1: expected A:B with numbers A < B");
-  expect_error(plot(out("a.svg") + " --range 2"), 2, "--range 2: expected A:B with numbers A < B");
-  expect_error(plot(out("a.svg") + " --view sideways"), 2,
-               "--view sideways: expected raw or diagonal-normalised");
-  expect_error_with(plot(out("a.svg") + " --columns 0"), 2, "--columns");
-  expect_error(plot(out("a.svg") + " --layers 3"), 1, "layer 3: the map has layers 0, 1, 2");
+  const std::pair<const char*, const char*> cases[] = {
+      {"--range 2:1", "--range 2:1: expected A:B with numbers A < B"},
+      {"--range 2", "--range 2: expected A:B with numbers A < B"},
+      {"--quantiles 5:95", "--quantiles 5:95: expected A:B with 0 <= A < B <= 1"},
+      {"--quantiles 0.1:0.9 --range 0:1", "--quantiles: not expected with --range"},
+      {"--scale shared --range 0:1", "--scale: not expected with --range"},
+      {"--scale both", "--scale both: expected panel or shared"},
+      {"--view sideways", "--view sideways: expected raw or diagonal-normalised"},
+      {"--palette jet",
+       "--palette jet: expected one of rocket, viridis, cividis, grey, diverging, "
+       "purple-orange"},
+      {"--array colours", "--array colours: expected one that the map has, scores"},
+      {"--columns 0", "--columns 0: expected 1 to 64"},
+      {"--width 180", "--width 180: expected a length in pt, mm, cm or in, such as 180mm"},
+      {"--width 1in", "--width 72pt: expected at least 2"},
+      {"--width 5in --panel 1in", "--panel: not expected with --width"},
+      {"--panel 1mm", "--panel 2.83465pt: expected 20pt to 2000pt"},
+      {"--font-size 0", "--font-size 0pt: expected 3pt to 48pt"},
+      {"--font a,b", "--font a,b: expected one font's name"},
+      {"--dpi 300", "--dpi 300: expected with a .png, found a.svg"},
+      {"--contours many", "--contours many: expected an integer"},
+      {"--layers 3", "--layers 3: expected layers of the map, 0, 1, 2"},
+  };
+  for (const auto& [options, message] : cases) {
+    expect_error_with(plot(out("a.svg") + " " + options), 2, message);
+  }
   EXPECT_THAT(files(), ElementsAre("map.npz"));
 }
 
