@@ -85,7 +85,8 @@ struct Analysis {
 // may be written into or options.resume that an interrupted analysis in it is to go on.
 void check_analysis_folder(const AnalysisOptions& options);
 
-// Runs all cells; writes CELL.npz, figures/CELL.svg, measures.csv, measures.json and, when all of
+// Runs all cells; writes CELL.npz, figures/CELL.svg, measures.csv, curves.csv, measures.json
+// and, when all of
 // that is there, report.html into options.folder (which it makes). As long as something is missing,
 // incomplete.json says what. What an earlier run left there under these names goes first, unless it
 // is resumed: then finished cells stay, and a cell goes on where its run was interrupted, with the

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "poslens/estimate.h"
 #include "poslens/matrix.h"
 #include "poslens/score_map.h"
 
@@ -17,8 +18,7 @@ namespace poslens {
 struct Curve {
   std::vector<std::int64_t> first;  // of the bin
   std::vector<std::int64_t> last;
-  std::vector<double> value;           // in units of the score
-  std::vector<double> standard_error;  // NaN: unknown
+  std::vector<Estimate> mean;  // in units of the score
 };
 
 struct LayerCurves {
@@ -27,8 +27,8 @@ struct LayerCurves {
 };
 
 // Of a layer's mean map [n, n] and of the means of its groups of sequences. Bins grow with the
-// coordinate, about `bins` in all. Of a pooled map the coordinates count blocks. The standard error
-// is the groups' standard deviation / sqrt(groups), of two groups or more.
+// coordinate, about `bins` in all. Of a pooled map the coordinates count blocks. Standard errors
+// are jackknifed over the groups, of two or more: their standard deviation / sqrt(groups).
 LayerCurves curves_of(MatrixView<const float> mean,
                       const std::vector<MatrixView<const float>>& groups, int bins = 48);
 // Of each layer of a map, with the groups that it holds. Layers run in parallel.

@@ -111,6 +111,7 @@ void load_map(const LoadedModel& model, const Corpus& corpus, const AnalysisOpti
               CellResult& result) {
   const fs::path file = map_file(options, result.cell);
   result.map = load_score_map(file);
+  result.curves = curves_of(result.map);
   try {
     check_same_run(result.map.provenance,
                    expected_provenance(model, corpus, probe_options_of(options, result.cell)));
@@ -125,7 +126,7 @@ void load_map(const LoadedModel& model, const Corpus& corpus, const AnalysisOpti
 
 // Takes away what an earlier run left, so that nothing old stands beside the new.
 void clear(const AnalysisOptions& options, const std::vector<Cell>& cells) {
-  for (const char* name : {"report.html", "measures.csv", "measures.json"}) {
+  for (const char* name : {"report.html", "measures.csv", "curves.csv", "measures.json"}) {
     fs::remove(options.folder / name);
   }
   fs::remove(state_file(options.folder));
@@ -138,7 +139,7 @@ void clear(const AnalysisOptions& options, const std::vector<Cell>& cells) {
 
 // Files, and folders with a figure's, that a process was writing when it was killed.
 void remove_temporary_files(const fs::path& folder, const std::vector<Cell>& cells) {
-  std::vector<std::string> names = {"incomplete", "measures", "report"};
+  std::vector<std::string> names = {"incomplete", "measures", "curves", "report"};
   for (const Cell& cell : cells) names.push_back(cell.name);
   std::vector<fs::path> left;
   for (const fs::path& place : {folder, folder / "figures"}) {
@@ -273,6 +274,7 @@ Analysis analyze(const LoadedModel& model, const Corpus& corpus, const AnalysisO
   save_analysis_state(options.folder, cells, analysis.cells);
   conclude(analysis);
   write_text_atomically(options.folder / "measures.csv", measures_csv(analysis));
+  write_text_atomically(options.folder / "curves.csv", curves_csv(analysis));
   write_text_atomically(options.folder / "measures.json", measures_json(analysis));
   write_text_atomically(options.folder / "report.html", html_report(analysis));
   fs::remove(state_file(options.folder));

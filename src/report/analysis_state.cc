@@ -93,7 +93,7 @@ void save_analysis_state(const fs::path& folder, const std::vector<Cell>& cells,
   for (std::size_t k = finished.size(); k < cells.size(); ++k) {
     json["missing"].push_back(cells[k].name + ".npz");
   }
-  for (const char* file : {"measures.csv", "measures.json", "report.html"}) {
+  for (const char* file : {"measures.csv", "curves.csv", "measures.json", "report.html"}) {
     json["missing"].push_back(file);
   }
   json["finished"] = Json::object();

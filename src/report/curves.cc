@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+#include <utility>
 
 #include "poslens/threads.h"
 
@@ -63,7 +63,6 @@ Profiles profiles(MatrixView<const float> map, const std::vector<std::size_t>& b
   return result;
 }
 
-// The mean and the standard error of one of the two, bin by bin.
 Curve curve_of(const Profiles& mean, const std::vector<Profiles>& groups, Sums Profiles::*which,
                const std::vector<std::int64_t>& ends) {
   Curve curve;
@@ -73,15 +72,17 @@ Curve curve_of(const Profiles& mean, const std::vector<Profiles>& groups, Sums P
       return (one.*which).sum[bin] / (one.*which).pairs[bin];
     };
     if ((mean.*which).pairs[bin] == 0) continue;
-    double centre = 0;
-    for (const Profiles& group : groups) centre += value_of(group) / count;
-    double square = 0;
-    for (const Profiles& group : groups) square += std::pow(value_of(group) - centre, 2);
+    double sum = 0;
+    for (const Profiles& group : groups) sum += value_of(group);
+    std::vector<double> leave_one_out;
+    if (groups.size() > 1) {
+      for (const Profiles& group : groups) {
+        leave_one_out.push_back((sum - value_of(group)) / (count - 1));
+      }
+    }
     curve.first.push_back(bin == 0 ? 0 : ends[bin - 1] + 1);
     curve.last.push_back(ends[bin]);
-    curve.value.push_back(value_of(mean));
-    curve.standard_error.push_back(groups.size() < 2 ? std::numeric_limits<double>::quiet_NaN()
-                                                     : std::sqrt(square / (count - 1) / count));
+    curve.mean.push_back(jackknife(value_of(mean), std::move(leave_one_out)));
   }
   return curve;
 }

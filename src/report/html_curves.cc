@@ -101,7 +101,7 @@ std::string frame(const Axes& axes) {
   return text + "</g>" + labels + "</g>\n";
 }
 
-// A line through neighbouring layers that have a reading, error bars of one standard error, and a
+// A line through neighbouring layers that have a reading, bars of confidence intervals, and a
 // dot with the numbers in words.
 std::string series(const CellResult& result, std::size_t index, std::size_t count, const Axes& axes,
                    const Chart& chart) {
@@ -124,10 +124,9 @@ std::string series(const CellResult& result, std::size_t index, std::size_t coun
     const double y = axes.y(reading->value);
     line += fmt::format("{}{:.1f} {:.1f}", broken ? "M" : "L", x, y);
     broken = false;
-    const double error = reading->standard_error;
-    if (std::isfinite(error)) {
-      bars += fmt::format("M{:.1f} {:.1f}V{:.1f}", x, axes.y(reading->value - error),
-                          axes.y(reading->value + error));
+    const Interval interval = confidence_interval(*reading);
+    if (std::isfinite(interval.low)) {
+      bars += fmt::format("M{:.1f} {:.1f}V{:.1f}", x, axes.y(interval.low), axes.y(interval.high));
     }
     dots += fmt::format(
         "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"2.4\"><title>{}, layer {}: {}</title></circle>", x,

@@ -42,11 +42,10 @@ Json json_of(const MapCodes& codes) {
 
 Json json_of(const Curve& curve) {
   Json json = {{"first", curve.first}, {"last", curve.last}, {"value", Json::array()}};
-  for (const double value : curve.value) json["value"].push_back(rounded(value));
-  const bool known = std::all_of(curve.standard_error.begin(), curve.standard_error.end(),
-                                 [](double error) { return std::isfinite(error); });
-  if (known) {
-    for (const double error : curve.standard_error) json["error"].push_back(rounded(error));
+  for (const Estimate& mean : curve.mean) {
+    json["value"].push_back(rounded(mean.value));
+    const double reach = confidence_interval(mean).high - mean.value;
+    if (std::isfinite(reach)) json["reach"].push_back(rounded(reach));
   }
   return json;
 }
@@ -74,11 +73,10 @@ Json json_of(const CellResult& result, std::size_t block) {
   const auto [least, most] = sample_range(map);
   Json json = {{"title", result.cell.title}, {"samples", {least, most}}, {"maps", Json::array()}};
   if (least != most) json["blocks"] = blocks_of_samples(map, block);
-  const std::vector<LayerCurves> curves = result.curves.empty() ? curves_of(map) : result.curves;
   for (std::size_t place = 0; place < map.layers.size(); ++place) {
     Json layer = json_of(encode_map(pool_mean(map.layer(place), block).view()));
-    layer["byDistance"] = json_of(curves[place].by_distance);
-    layer["byKey"] = json_of(curves[place].by_key);
+    layer["byDistance"] = json_of(result.curves[place].by_distance);
+    layer["byKey"] = json_of(result.curves[place].by_key);
     json["maps"].push_back(std::move(layer));
   }
   return json;

@@ -1,12 +1,11 @@
 #pragma once
 // The parts of report.html. Each returns a piece of HTML whose tags are balanced.
 
-#include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "poslens/analysis.h"
+#include "report/over_layers.h"
 
 namespace poslens {
 
@@ -19,13 +18,6 @@ std::string escape_html(std::string_view text);
 std::string format_estimate(const Estimate& estimate);
 // The same in per cent: "45.2 ± 0.3 %".
 std::string format_share(const Estimate& share);
-
-// False when the position signal of a layer cannot be told from zero: within two standard errors.
-// Shares of it are then ratios of noise.
-bool has_signal(const Decomposition& decomposition);
-
-// Smallest and largest number of samples behind the pairs that are not hidden; zeros when all are.
-std::pair<std::int64_t, std::int64_t> sample_range(const ScoreMap& map);
 
 // --- html_summary.cc ---
 

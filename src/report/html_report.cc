@@ -50,9 +50,9 @@ void check(const Analysis& analysis) {
                   std::to_string(result.layers.size()));
     }
     if (result.map.n != analysis.cells.front().map.n ||
-        result.map.layers != analysis.cells.front().map.layers) {
+        result.map.layers != analysis.cells.front().map.layers || result.curves.size() != layers) {
       throw Error("report: cell " + result.cell.name +
-                  ": expected a map of the same positions and layers as the first cell's");
+                  ": expected map and curves of the same positions and layers as the first cell's");
     }
   }
 }
@@ -65,7 +65,7 @@ constexpr const char* kGlance =
     "change no attention, are gone. Its <em>non-relative share</em> is the part that no function "
     "of the distance between query and key explains. Key 0 is often an attention sink.";
 constexpr const char* kCurves =
-    "Bars are one standard error, from groups of sequences. A layer is left out where its position "
+    "Bars are intervals of 95 %, from groups of sequences. A layer is left out where its position "
     "signal cannot be told from zero (two standard errors): a share of it would be noise.";
 constexpr const char* kMaps =
     "Mean score of each query (down) and key (across), before the mask and softmax; hidden pairs "
@@ -73,7 +73,7 @@ constexpr const char* kMaps =
     "relative map is flat. Click a layer to see it large, and point at that map to read it.";
 constexpr const char* kLayerCurves =
     "Mean scores of the layer chosen above, each minus the mean of its row: what a query adds to "
-    "all its keys changes no attention. Bands are two standard errors from groups of sequences; "
+    "all its keys changes no attention. Bands are intervals of 95 %, from groups of sequences; "
     "the axis of distances and positions is logarithmic.";
 constexpr const char* kTables =
     "Value ± standard error. Greyed: the position signal is within two standard errors of zero, "

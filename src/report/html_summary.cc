@@ -11,52 +11,15 @@
 namespace poslens {
 namespace {
 
-struct Spread {
-  double median = 0, low = 0, high = 0;
-};
-
-Spread spread_of(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  const double median =
-      values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-  return {median, values.front(), values.back()};
-}
-
-// "median (lowest to highest)" of what `reading` gives for the layers with a position signal.
-std::string over_layers(const CellResult& result, Decomposition LayerMeasures::*keys,
-                        double (*reading)(const Decomposition&), const char* format) {
-  std::vector<double> values;
-  for (const LayerMeasures& layer : result.layers) {
-    if (has_signal(layer.*keys)) values.push_back(reading(layer.*keys));
-  }
-  if (values.empty()) return "none";
-  const Spread spread = spread_of(values);
-  return fmt::format(fmt::runtime(format), spread.median, spread.low, spread.high);
-}
-
-std::string share_over_layers(const CellResult& result, Decomposition LayerMeasures::*keys) {
+// "median (smallest to largest)", times scale.
+std::string in_words(const Spread& spread, double scale, const char* format) {
+  if (spread.layers == 0) return "none";
   // Adding 0 after rounding turns -0 into 0.
-  return over_layers(
-      result, keys,
-      [](const Decomposition& parts) {
-        return std::round(100 * parts.nonrelative_share.value) + 0.0;
-      },
-      "<b>{:.0f} %</b> <span>({:.0f} to {:.0f})</span>");
-}
-
-std::string size_over_layers(const CellResult& result) {
-  return over_layers(
-      result, &LayerMeasures::without_first_key,
-      [](const Decomposition& parts) { return parts.total.value; },
-      "<b>{:.3g}</b> <span>({:.2g} to {:.2g})</span>");
-}
-
-std::string layers_with_signal(const CellResult& result) {
-  const auto count =
-      std::count_if(result.layers.begin(), result.layers.end(),
-                    [](const LayerMeasures& layer) { return has_signal(layer.without_first_key); });
-  return fmt::format("{} of {}", count, result.layers.size());
+  const auto scaled = [&](double value) {
+    return scale == 1 ? value : std::round(scale * value) + 0.0;
+  };
+  return fmt::format(fmt::runtime(format), scaled(spread.median), scaled(spread.smallest),
+                     scaled(spread.largest));
 }
 
 using Fact = std::pair<std::string, std::string>;
@@ -119,15 +82,20 @@ std::string key_numbers(const Analysis& analysis) {
   std::string text = "<div class=\"cards\">\n";
   for (std::size_t index = 0; index < analysis.cells.size(); ++index) {
     const CellResult& result = analysis.cells[index];
+    const auto spreads = spreads_over_layers(result);
+    const auto share = [](const Spread& spread) {
+      return in_words(spread, 100, "<b>{:.0f} %</b> <span>({:.0f} to {:.0f})</span>");
+    };
     text += fmt::format(
         "<article class=\"card s{}\"><h3>{}</h3><dl>"
         "<dt>position signal without key 0, score²</dt><dd>{}</dd>"
-        "<dt>in how many layers</dt><dd>{}</dd>"
+        "<dt>in how many layers</dt><dd>{} of {}</dd>"
         "<dt>non-relative share of it</dt><dd>{}</dd>"
         "<dt>non-relative share with key 0</dt><dd>{}</dd></dl></article>\n",
-        index % 8, escape_html(result.cell.title), size_over_layers(result),
-        layers_with_signal(result), share_over_layers(result, &LayerMeasures::without_first_key),
-        share_over_layers(result, &LayerMeasures::all_keys));
+        index % 8, escape_html(result.cell.title),
+        in_words(spreads[0].second, 1, "<b>{:.3g}</b> <span>({:.2g} to {:.2g})</span>"),
+        spreads[0].second.layers, result.layers.size(), share(spreads[1].second),
+        share(spreads[2].second));
   }
   return text + "</div>\n";
 }

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -48,23 +47,6 @@ std::string format_estimate(const Estimate& estimate) {
 
 std::string format_share(const Estimate& share) {
   return std::isfinite(share.value) ? percent(share) : kDash;
-}
-
-bool has_signal(const Decomposition& decomposition) {
-  const Estimate& total = decomposition.total;
-  const double error = std::isfinite(total.standard_error) ? total.standard_error : 0;
-  return std::isfinite(total.value) && total.value > 2 * error;
-}
-
-std::pair<std::int64_t, std::int64_t> sample_range(const ScoreMap& map) {
-  std::int64_t low = 0;
-  std::int64_t high = 0;
-  for (const std::int64_t count : map.count) {
-    if (count == 0) continue;
-    low = low == 0 ? count : std::min(low, count);
-    high = std::max(high, count);
-  }
-  return {low, high};
 }
 
 }  // namespace poslens

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "poslens/version.h"
+#include "report/over_layers.h"
 #include "report/words.h"
 
 namespace poslens {
@@ -28,10 +29,20 @@ Json cell_json(const CellResult& result) {
   json["changes"] = provenance.changes;
   json["shuffled"] = result.cell.shuffled;
   json["seconds"] = provenance.seconds;
+  json["peak_memory_bytes"] = provenance.peak_memory_bytes;
+  const auto [fewest, most] = sample_range(result.map);
+  json["samples"] = {fewest, most};
   if (!result.map.loss.empty()) {
     double sum = 0;
     for (const double loss : result.map.loss) sum += loss;
     json["mean_loss"] = number(sum / static_cast<double>(result.map.loss.size()));
+  }
+  json["over_layers"] = Json::object();
+  for (const auto& [name, spread] : spreads_over_layers(result)) {
+    json["over_layers"][name] = {{"layers", spread.layers},
+                                 {"median", number(spread.median)},
+                                 {"smallest", number(spread.smallest)},
+                                 {"largest", number(spread.largest)}};
   }
   json["layers"] = layers_json(result.layers);
   for (std::size_t place = 0; place < result.variation.size(); ++place) {
@@ -103,6 +114,27 @@ std::string measures_csv(const Analysis& analysis) {
         text += ',' + csv_number(estimate->value) + ',' + csv_number(estimate->standard_error);
       }
       text += '\n';
+    }
+  }
+  return text;
+}
+
+std::string curves_csv(const Analysis& analysis) {
+  std::string text = "cell,layer,by,first,last,mean,standard_error,low,high\n";
+  const auto add = [&](const std::string& head, const Curve& curve) {
+    for (std::size_t bin = 0; bin < curve.mean.size(); ++bin) {
+      const Estimate& mean = curve.mean[bin];
+      const Interval interval = confidence_interval(mean);
+      text += fmt::format("{},{},{},{},{},{},{}\n", head, curve.first[bin], curve.last[bin],
+                          csv_number(mean.value), csv_number(mean.standard_error),
+                          csv_number(interval.low), csv_number(interval.high));
+    }
+  };
+  for (const CellResult& result : analysis.cells) {
+    for (std::size_t place = 0; place < result.curves.size(); ++place) {
+      const std::string head = fmt::format("{},{}", result.cell.name, result.map.layers.at(place));
+      add(head + ",distance", result.curves[place].by_distance);
+      add(head + ",key", result.curves[place].by_key);
     }
   }
   return text;

@@ -22,6 +22,9 @@ std::string measures_json(const Analysis& analysis);
 // measures.csv: one line per cell and layer; for each measure NAME and NAME_standard_error.
 std::string measures_csv(const Analysis& analysis);
 
+// curves.csv: one line per cell, layer and bin of each curve, with intervals of 95 %.
+std::string curves_csv(const Analysis& analysis);
+
 // A table for people: a line per layer, value +- standard error; shares in percent.
 std::string measures_table(const std::vector<LayerMeasures>& layers);
 

@@ -9,7 +9,7 @@ function drawCurve(figure, kind, label) {
     return {cell, points: curve.value.map((value, k) => ({
       // Blocks of a pooled map back to positions; 1 is added for the logarithm.
       at: 1 + (curve.first[k] + curve.last[k]) / 2 * data.pool, first: curve.first[k] * data.pool,
-      last: (curve.last[k] + 1) * data.pool - 1, value, error: curve.error ? curve.error[k] : 0,
+      last: (curve.last[k] + 1) * data.pool - 1, value, reach: curve.reach ? curve.reach[k] : 0,
     }))};
   });
   const points = series.flatMap(one => one.points);
@@ -19,7 +19,7 @@ function drawCurve(figure, kind, label) {
   const x = d3.scaleLog().domain([1, Math.max(2, data.n)])
     .range([margin.left, width - margin.right]);
   const y = d3.scaleLinear().nice()
-    .domain([d3.min(points, p => p.value - 2 * p.error), d3.max(points, p => p.value + 2 * p.error)])
+    .domain([d3.min(points, p => p.value - p.reach), d3.max(points, p => p.value + p.reach)])
     .nice().range([height - margin.bottom, margin.top]);
   const marks = [0, 1, 3, 10, 30, 100, 300, 1000, 3000, 10000, 30000].filter(v => v < data.n);
   canvas.append("g").attr("class", "grid").selectAll("line").data(y.ticks(5)).enter()
@@ -34,8 +34,8 @@ function drawCurve(figure, kind, label) {
   canvas.append("text").attr("x", (margin.left + width - margin.right) / 2).attr("y", height - 6)
     .attr("text-anchor", "middle").text(label);
   const line = d3.line().x(p => x(p.at)).y(p => y(p.value));
-  const band = d3.area().x(p => x(p.at)).y0(p => y(p.value - 2 * p.error))
-    .y1(p => y(p.value + 2 * p.error));
+  const band = d3.area().x(p => x(p.at)).y0(p => y(p.value - p.reach))
+    .y1(p => y(p.value + p.reach));
   for (const {cell, points: own} of series) {
     const group = canvas.append("g").attr("class", `series s${cell % 8}`);
     group.append("path").attr("class", "band").attr("d", band(own));
@@ -45,7 +45,7 @@ function drawCurve(figure, kind, label) {
       .append("title").text(p => `${data.cells[cell].title}, ` +
         `${p.first === p.last ? p.first : `${p.first} to ${p.last}`}: ` +
         minus(d3.format(".4~g")(p.value)) +
-        (p.error > 0 ? ` ± ${d3.format(".2~g")(p.error)}` : ""));
+        (p.reach > 0 ? ` ± ${d3.format(".2~g")(p.reach)}` : ""));
   }
 }
 

@@ -1,6 +1,7 @@
 // Analyses of a tiny random model on random tokens.
 #include "poslens/analysis.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -63,7 +64,8 @@ class AnalysisTest : public testing::Test {
 
 TEST_F(AnalysisTest, WritesEverythingItPromises) {
   const Analysis analysis = analyze(model_, random_corpus(16, 12), options_);
-  std::set<std::string> expected = {"measures.csv", "measures.json", "report.html", "figures"};
+  std::set<std::string> expected = {"measures.csv", "curves.csv", "measures.json", "report.html",
+                                    "figures"};
   for (const std::string& cell : kCells) expected.insert(cell + ".npz");
   std::set<std::string> found;
   for (const auto& entry : fs::directory_iterator(options_.folder)) {
@@ -95,6 +97,7 @@ TEST_F(AnalysisTest, NumbersAreTheMeasuresOfTheMaps) {
   const Analysis analysis = analyze(model_, random_corpus(16, 12), options_);
   const auto json = nlohmann::json::parse(content(result("measures.json")));
   EXPECT_EQ(json.at("schema"), "poslens-measures/1");
+  const std::string curves = content(result("curves.csv"));
   EXPECT_EQ(json.at("answer"), analysis.answer);
   EXPECT_EQ(json.at("sequences"), 16);
   for (const auto& [name, estimate] : analysis.findings) {
@@ -104,6 +107,11 @@ TEST_F(AnalysisTest, NumbersAreTheMeasuresOfTheMaps) {
     const ScoreMap map = load_score_map(result(kCells[k] + ".npz"));
     ASSERT_EQ(map.groups, 8);
     const std::vector<LayerMeasures> measures = measure(map);
+    const Estimate nearest = curves_of(map)[1].by_distance.mean[0];
+    const Interval interval = confidence_interval(nearest);
+    EXPECT_THAT(curves, HasSubstr(fmt::format("\n{},2,distance,0,0,{:.9g},{:.9g},{:.9g},{:.9g}\n",
+                                              kCells[k], nearest.value, nearest.standard_error,
+                                              interval.low, interval.high)));
     const auto& layers = json.at("cells").at(k).at("layers");
     ASSERT_EQ(layers.size(), 2);
     for (std::size_t place = 0; place < 2; ++place) {

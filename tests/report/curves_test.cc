@@ -20,6 +20,12 @@ ScoreMap causal_map(std::int64_t n, const Function& function) {
   return map;
 }
 
+std::vector<double> values(const Curve& curve) {
+  std::vector<double> result;
+  for (const Estimate& mean : curve.mean) result.push_back(mean.value);
+  return result;
+}
+
 // By hand: rows 0; 1, -1; 2, 0, -2 once their means are gone.
 TEST(Curves, AreMeansOfScoresMinusTheirRowsMeans) {
   const ScoreMap map =
@@ -27,10 +33,10 @@ TEST(Curves, AreMeansOfScoresMinusTheirRowsMeans) {
   const LayerCurves curves = curves_of(map)[0];
   EXPECT_EQ(curves.by_distance.first, (std::vector<std::int64_t>{0, 1, 2}));
   EXPECT_EQ(curves.by_distance.last, (std::vector<std::int64_t>{0, 1, 2}));
-  EXPECT_EQ(curves.by_distance.value, (std::vector<double>{-1, 0.5, 2}));
+  EXPECT_EQ(values(curves.by_distance), (std::vector<double>{-1, 0.5, 2}));
   EXPECT_EQ(curves.by_key.first, (std::vector<std::int64_t>{0, 1})) << "key 2 has no later query";
-  EXPECT_EQ(curves.by_key.value, (std::vector<double>{1.5, 0}));
-  EXPECT_TRUE(std::isnan(curves.by_distance.standard_error[0])) << "no groups";
+  EXPECT_EQ(values(curves.by_key), (std::vector<double>{1.5, 0}));
+  EXPECT_TRUE(std::isnan(curves.by_distance.mean[0].standard_error)) << "no groups";
 }
 
 TEST(Curves, DoNotChangeWithFunctionsOfTheQuery) {
@@ -38,10 +44,10 @@ TEST(Curves, DoNotChangeWithFunctionsOfTheQuery) {
   const LayerCurves plain = curves_of(causal_map(70, relative))[0];
   const LayerCurves moved = curves_of(causal_map(
       70, [&](std::int64_t i, std::int64_t j) { return relative(i, j) + 0.1 * i * i; }))[0];
-  ASSERT_EQ(plain.by_key.value.size(), moved.by_key.value.size());
-  for (std::size_t k = 0; k < plain.by_key.value.size(); ++k) {
-    EXPECT_NEAR(plain.by_key.value[k], moved.by_key.value[k], 1e-4);
-    EXPECT_NEAR(plain.by_distance.value[k], moved.by_distance.value[k], 1e-4);
+  ASSERT_EQ(plain.by_key.mean.size(), moved.by_key.mean.size());
+  for (std::size_t k = 0; k < plain.by_key.mean.size(); ++k) {
+    EXPECT_NEAR(plain.by_key.mean[k].value, moved.by_key.mean[k].value, 1e-4);
+    EXPECT_NEAR(plain.by_distance.mean[k].value, moved.by_distance.mean[k].value, 1e-4);
   }
 }
 
@@ -67,8 +73,8 @@ TEST(Curves, StandardErrorsComeFromTheGroups) {
   map.scores_groups = {0, nan, 0, 0, 0, nan, 0, 4};
   const LayerCurves curves = curves_of(map)[0];
   // Row 0 is 0 in both; row 1 is (0, 0) and (-2, 2): means at distance 0 are 0 and 1.
-  EXPECT_NEAR(curves.by_distance.standard_error[0], 0.5, 1e-12);
-  EXPECT_NEAR(curves.by_distance.standard_error[1], 1, 1e-12);
+  EXPECT_NEAR(curves.by_distance.mean[0].standard_error, 0.5, 1e-12);
+  EXPECT_NEAR(curves.by_distance.mean[1].standard_error, 1, 1e-12);
 }
 
 }  // namespace

@@ -5,12 +5,14 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
 
 #include "embedded/d3_js.h"
 #include "poslens/error.h"
 #include "report/html_parts.h"
+#include "report/measures_file.h"
 #include "report/synthetic_analysis.h"
 
 namespace poslens {
@@ -209,6 +211,7 @@ Analysis large_analysis(std::int64_t n, std::size_t cells) {
       result.map.scores[at] = static_cast<float>(state >> 8U) / 65536.0F;
       result.map.count[at % result.map.count.size()] = 64;
     }
+    result.curves = curves_of(result.map);
     large.cells.push_back(std::move(result));
   }
   return large;
@@ -230,6 +233,24 @@ TEST(HtmlReport, RefusesAnAnalysisWithoutNumbers) {
   Analysis uneven = analysis();
   uneven.cells[1].layers.pop_back();
   EXPECT_THROW(html_report(uneven), Error);
+}
+
+TEST(HtmlReport, MediansOverLayersAreInTheFile) {
+  Analysis known = analysis();
+  CellResult& first = known.cells[0];
+  const double totals[] = {4, 1, 0.1, 8, 2, 0};
+  for (std::size_t place = 0; place < kLayers; ++place) {
+    Decomposition& parts = first.layers[place].without_first_key;
+    parts.total = {totals[place], 0.2};
+    parts.nonrelative_share.value = 0.1 * totals[place];
+  }
+  // Layers of 0.1 and 0 have no signal.
+  const auto json = nlohmann::json::parse(measures_json(known)).at("cells").at(0);
+  EXPECT_EQ(json.at("over_layers").at("total_without_first_key"),
+            nlohmann::json({{"layers", 4}, {"median", 3}, {"smallest", 1}, {"largest", 8}}));
+  EXPECT_THAT(html_report(known), HasSubstr("<b>3</b> <span>(1 to 8)</span>"));
+  EXPECT_THAT(html_report(known), HasSubstr("<b>30 %</b> <span>(10 to 80)</span>"));
+  EXPECT_THAT(html_report(known), HasSubstr("<dd>4 of 6</dd>"));
 }
 
 TEST(HasSignal, NeedsTwoStandardErrors) {
