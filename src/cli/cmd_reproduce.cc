@@ -4,11 +4,14 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <utility>
 
 #include "cli/commands.h"
+#include "cli/model_options.h"
 #include "cli/options.h"
 #include "poslens/error.h"
 #include "poslens/reproduce.h"
+#include "report/words.h"
 
 namespace poslens::cli {
 namespace {
@@ -46,12 +49,47 @@ void print(const std::vector<Claim>& claims) {
   }
 }
 
+// Layers from 1, as the figures count them.
+void print(const ModelRun& run) {
+  fmt::print("{}: {}, {} sequences of {} tokens in {} groups{}\n", run.figures, run.model,
+             run.sequences, run.length, run.groups,
+             run.rotary ? "" : "; without RoPE, unlike the models that the paper speaks of");
+  fmt::print("{:>5}  {:<30}  {:<30}  {}\n", "layer", "non-relative share", "without the first key",
+             "nearness");
+  for (std::size_t place = 0; place < run.layers.size(); ++place) {
+    const LayerMeasures& layer = run.layers[place];
+    const auto with_verdict = [&](const std::string& text, std::size_t claim) {
+      return fmt::format("{}  {}", text, to_string(run.claims[claim].verdicts[place]));
+    };
+    fmt::print("{:>5}  {:<30}  {:<30}  {}\n", layer.layer + 1,
+               with_verdict(percent(layer.all_keys.nonrelative_share), 0),
+               with_verdict(percent(layer.without_first_key.nonrelative_share), 1),
+               with_verdict(with_error(layer.nearness), 2));
+  }
+  std::size_t width = 0;
+  for (const ModelClaim& claim : run.claims) width = std::max(width, claim.statement.size());
+  for (const ModelClaim& claim : run.claims) {
+    fmt::print("{:<{}}  shown in {} of {} layers{}\n", claim.statement, width, claim.shown(),
+               claim.meant(), claim.meant() < std::ssize(claim.verdicts) ? " after the first" : "");
+  }
+}
+
+void print(const std::vector<ModelRun>& runs) {
+  fmt::print(
+      "The paper: causal mask and RoPE together bend relative patterns into non-relative ones, in "
+      "every language model it looks at. Value ± standard error; shown: the 95 % interval is on "
+      "the "
+      "claim's side of 0.\n");
+  for (const ModelRun& run : runs) print(run);
+}
+
 void run(ReproduceOptions& options) {
   if (options.folder.empty()) throw UsageError("reproduce: expected --out FOLDER");
   options.command_line = command_line();
   const Reproduction made = reproduce(options);
   if (!made.comparisons.empty()) print(made.comparisons);
   if (!made.claims.empty()) print(made.claims);
+  if (!made.models.empty()) print(made.models);
   for (const Comparison& comparison : made.comparisons) {
     if (comparison.ok()) continue;
     throw Error(fmt::format("reproduce: {} {}: {} is {:.5f} from {}, {:.5f} allowed",
@@ -67,25 +105,65 @@ void run(ReproduceOptions& options) {
 void list() {
   fmt::print("{:<9} {:>8} {:>6}  {}\n", "target", "samples", "about", "what");
   for (const ReproduceTarget& target : reproduce_targets()) {
-    fmt::print("{:<9} {:>8} {:>4.0f} s  {}\n", target.name,
-               target.samples == 0 ? "" : std::to_string(target.samples), target.seconds,
-               target.title);
+    fmt::print("{:<9} {:>8} {:>6}  {}{}\n", target.name,
+               target.samples == 0 ? "" : std::to_string(target.samples),
+               target.seconds == 0 ? "" : fmt::format("{:.0f} s", target.seconds), target.title,
+               target.needs.empty() ? "" : fmt::format("; needs {}", target.needs));
   }
+}
+
+struct Options {
+  ReproduceOptions reproduce;
+  bool list = false;
+};
+
+// Whose defaults are those of each figure.
+constexpr std::pair<const char*, const char*> kFigureDefaults[] = {
+    {"--length", "Tokens of a sequence (default: the paper's 1024)"},
+    {"--sequences", "Sequences (default: the paper's; see --list)"},
+    {"--layers", "Layers, counted from 0 (default: those of the figure)"},
+    {"--groups",
+     "Interleaved groups of sequences, for standard errors: 3 or more (default: 8, or the "
+     "sequences)"}};
+
+void add_language_options(CLI::App& command, Options& options) {
+  ReproduceModels& language = options.reproduce.language;
+  command
+      .add_option(
+          "--model", language.models,
+          "For fig5 and fig11 to fig16: GGUF file, Hugging Face folder or org/name in its "
+          "cache; repeatable: a row each in fig5; the first in fig11 and fig12, the second in "
+          "fig13 and fig14, the third in fig15 and fig16")
+      ->expected(1)
+      ->take_all()
+      ->type_name("FILE|DIR|ID");
+  add_run_options(command, language.corpus, language.decoder);
+  for (const auto& [name, help] : kFigureDefaults) {
+    command.get_option(name)->default_str("")->description(help);
+  }
+  command.add_flag("--reference-compat", language.reference_compat,
+                   "Draw fig11 to fig16 as published: sums over the sequences divided by 50");
+}
+
+void take_language_options(const CLI::App& command, Options& options) {
+  ReproduceModels& language = options.reproduce.language;
+  if (command.count("--length") > 0) language.length = language.corpus.length;
+  if (command.count("--sequences") > 0) language.sequences = language.corpus.sequences;
+  if (command.count("--groups") > 0) language.groups = language.decoder.groups;
 }
 
 }  // namespace
 
 void add_reproduce(CLI::App& app) {
-  struct Options {
-    ReproduceOptions reproduce;
-    bool list = false;
-  };
   const auto options = std::make_shared<Options>();
   ReproduceOptions& reproduce = options->reproduce;
   CLI::App* command = app.add_subcommand(
       "reproduce",
       "Figures, tables and claims of arXiv 2509.21042, compared with the published values");
-  command->footer("Example:\n  poslens reproduce fig2 rp-table theory --out figures");
+  command->footer(
+      "Example:\n  poslens reproduce fig2 rp-table theory --out figures\n"
+      "  poslens reproduce fig5 fig11 fig12 --model model.gguf --text books/ --sequences 64 --out "
+      "llm");
   command->add_option("targets", reproduce.targets, "What to make; see --list");
   command->add_flag("--list", options->list,
                     "Print what can be made, with its samples and the time on two cores");
@@ -102,10 +180,12 @@ void add_reproduce(CLI::App& app) {
   command->add_option("-o,--out", reproduce.folder, "Folder where the results go")
       ->type_name("FOLDER");
   command->add_flag("--force", reproduce.force, "Write into a folder that is not empty");
+  add_language_options(*command, *options);
   add_common_options(*command);
-  command->callback([options] {
-    if (!options->list) return run(options->reproduce);
-    list();
+  command->callback([command, options] {
+    if (options->list) return list();
+    take_language_options(*command, *options);
+    run(options->reproduce);
   });
 }
 

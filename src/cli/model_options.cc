@@ -85,10 +85,7 @@ void add_model_argument(CLI::App& command, std::string& model) {
       ->type_name("FILE|DIR|ID");
 }
 
-void add_model_options(CLI::App& command, ModelOptions& options) {
-  CorpusOptions& corpus = options.corpus;
-  DecoderOptions& decoder = options.decoder;
-  add_model_argument(command, options.model);
+void add_run_options(CLI::App& command, CorpusOptions& corpus, DecoderOptions& decoder) {
   command
       .add_option("--text", corpus.text,
                   "A .txt file, a .jsonl file with a `text` field, or a folder of them")
@@ -125,6 +122,11 @@ void add_model_options(CLI::App& command, ModelOptions& options) {
           "itself "
           "(default 4GiB)")
       ->type_name("SIZE");
+}
+
+void add_model_options(CLI::App& command, ModelOptions& options) {
+  add_model_argument(command, options.model);
+  add_run_options(command, options.corpus, options.decoder);
   add_number(command, "--seed", options.seed, "Seed of the shuffle");
 }
 

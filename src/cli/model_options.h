@@ -32,7 +32,10 @@ std::string changes_in_words(const Provenance& provenance);
 // MODEL: a path or an id.
 void add_model_argument(CLI::App& command, std::string& model);
 
-// MODEL --text --tokens --length --sequences --cut --layers --dtype --groups --memory --seed.
+// --text --tokens --length --sequences --cut --layers --dtype --groups --memory.
+void add_run_options(CLI::App& command, CorpusOptions& corpus, DecoderOptions& decoder);
+
+// MODEL, those of a run, and --seed.
 void add_model_options(CLI::App& command, ModelOptions& options);
 
 }  // namespace poslens::cli

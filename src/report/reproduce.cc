@@ -14,6 +14,7 @@
 #include "poslens/simulation.h"
 #include "poslens/theory.h"
 #include "report/comparison.h"
+#include "report/model_figures.h"
 #include "report/paper_figures.h"
 #include "report/reproduce_claims.h"
 #include "report/worked_example.h"
@@ -177,7 +178,9 @@ void ReproduceOptions::validate() const {
   std::string known;
   for (const ReproduceTarget& target : reproduce_targets()) known += " " + target.name;
   if (targets.empty()) throw UsageError("reproduce: expected one or more of" + known);
+  validate_models(*this);
   for (const std::string& name : targets) {
+    if (find_model_figure(name) != nullptr) continue;
     const PaperFigure* figure = find_figure(name);
     if (figure == nullptr && name != kWorkedExample && name != kTheory) {
       throw UsageError(
@@ -194,15 +197,24 @@ std::vector<ReproduceTarget> reproduce_targets() {
     targets.push_back({figure.name, figure.title, figure.samples, figure.seconds});
   }
   targets.push_back({kTheory, kClaimsTitle, 0, 1});
+  for (const ModelFigure& figure : model_figures()) {
+    targets.push_back(
+        {figure.name, figure.title(), figure.sequences, 0, "--model, --text or --tokens"});
+  }
   return targets;
 }
 
 Reproduction reproduce(const ReproduceOptions& options) {
   options.validate();
   check_output_folder(options.folder, options.force);
+  ModelFigures models(options);
   std::filesystem::create_directory(options.folder);
   Reproduction made;
   for (const std::string& name : options.targets) {
+    if (const ModelFigure* figure = find_model_figure(name)) {
+      models.make(*figure);
+      continue;
+    }
     if (name == kTheory) {
       made.claims = check_claims();
       write_csv(made.claims, options.folder / "claims.csv");
@@ -213,6 +225,7 @@ Reproduction reproduce(const ReproduceOptions& options) {
         figure == nullptr ? reproduce_worked_example(options) : reproduce_figure(*figure, options);
     made.comparisons.insert(made.comparisons.end(), comparisons.begin(), comparisons.end());
   }
+  made.models = models.take_runs();
   if (!made.comparisons.empty()) {
     write_csv(made.comparisons, options.folder / "comparisons.csv");
   }

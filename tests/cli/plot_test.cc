@@ -3,10 +3,12 @@
 
 #include <cstring>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "cli/program.h"
 #include "poslens/score_map.h"
+#include "support/tiny_model.h"
 
 namespace poslens {
 namespace {
@@ -166,12 +168,90 @@ TEST_F(Reproduce, TooFewSamplesAreTooFarFromThePaper) {
 
 TEST_F(Reproduce, WrongTargetsAreNamed) {
   const std::string targets =
-      "fig1 fig2 fig4 fig6 fig7 fig9 fig10 rp-fig1 rp-fig2 rp-fig3 rp-alpha rp-table theory";
+      "fig1 fig2 fig4 fig6 fig7 fig9 fig10 rp-fig1 rp-fig2 rp-fig3 rp-alpha rp-table theory fig5 "
+      "fig11 fig12 fig13 fig14 fig15 fig16";
   expect_error(run_program({"reproduce", "fig1"}), 2, "reproduce: expected --out FOLDER");
   expect_error(run_program({"reproduce", "--out", path("out").string()}), 2,
                "reproduce: expected one or more of " + targets);
   expect_error(run_program({"reproduce", "fig99", "--out", path("out").string()}), 2,
                "reproduce fig99: unknown; expected one or more of " + targets);
+}
+
+class ReproduceModel : public ProgramTest {
+ protected:
+  ReproduceModel() {
+    tiny_model().write(path("tiny.gguf").string());
+    write("book.txt",
+          "It was the best of times, it was the worst of times, it was the age of wisdom, it was "
+          "the age of foolishness, it was the epoch of belief.");
+  }
+  // poslens VERB OPTIONS --text book.txt --length 10 --sequences 12 --out OUT
+  Outcome run(const std::string& verb, const std::string& options, const std::string& out) const {
+    return run_program(words(verb + " " + options + " --text " + path("book.txt").string() +
+                             " --length 10 --sequences 12 --out " + path(out).string()));
+  }
+  std::vector<float> drawn(const std::string& panel) const {
+    std::vector<float> values(100);
+    std::ifstream file(path(panel), std::ios::binary);
+    file.read(reinterpret_cast<char*>(values.data()), 400);
+    EXPECT_EQ(file.gcount(), 400) << panel;
+    return values;
+  }
+  std::string model() const { return path("tiny.gguf").string(); }
+};
+
+TEST_F(ReproduceModel, DrawsAndMeasuresTheRunOfTheModel) {
+  const Outcome outcome =
+      run("reproduce", "fig5 fig11 fig12 --model " + model() + " --model " + model(), "out");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.err, "");
+  EXPECT_THAT(outcome.out, HasSubstr("fig11 fig12: tiny, 12 sequences of 10 tokens in 8 groups"));
+  EXPECT_THAT(outcome.out,
+              testing::ContainsRegex("near keys score higher.*shown in [0-3] of 3 layers\n"));
+  ASSERT_EQ(run("probe", model() + " --groups 8", "map.npz").code, 0);
+  const ScoreMap map = load_score_map(path("map.npz"));
+  EXPECT_EQ(testing::PrintToString(load_score_map(path("out/fig11-12-tiny.npz")).scores),
+            testing::PrintToString(map.scores));
+  EXPECT_TRUE(std::filesystem::exists(path("out/fig5-tiny-2.npz"))) << "a row each";
+
+  // fig11 shows scores, fig12 every diagonal less its mean.
+  const std::vector<float> raw = drawn("out/fig11.svg.data/panel-03.f32");
+  const std::vector<float> normalised = drawn("out/fig12.svg.data/panel-03.f32");
+  for (std::size_t lag = 0; lag < 10; ++lag) {
+    double mean = 0;
+    for (std::size_t i = lag; i < 10; ++i) mean += map.layer(2)(i, i - lag);
+    mean /= static_cast<double>(10 - lag);
+    for (std::size_t i = lag; i < 10; ++i) {
+      EXPECT_EQ(raw[i * 10 + i - lag], map.layer(2)(i, i - lag));
+      EXPECT_NEAR(normalised[i * 10 + i - lag], raw[i * 10 + i - lag] - mean, 1e-5);
+    }
+  }
+
+  // The numbers beside the figure are those of `metrics` for the same run.
+  const Outcome metrics = run_program({"metrics", path("map.npz").string(), "--json"});
+  ASSERT_EQ(metrics.code, 0);
+  const auto layers = nlohmann::json::parse(metrics.out);
+  const std::string text = layers.dump();
+  std::ifstream csv(path("out/fig11-12-tiny.csv"));
+  int lines = 0;
+  for (std::string line; std::getline(csv, line);) {
+    if (!line.starts_with("1,nonrelative_share,")) continue;
+    const std::string value = line.substr(20, line.find(',', 20) - 20);
+    const auto found = text.find("\"nonrelative_share\":{", text.find("\"layer\":1"));
+    ASSERT_NE(found, std::string::npos) << text.substr(0, 400);
+    EXPECT_NEAR(std::stod(value), std::stod(text.substr(text.find("\"value\":", found) + 8)), 1e-6);
+    ++lines;
+  }
+  EXPECT_EQ(lines, 1);
+}
+
+TEST_F(ReproduceModel, TheReferencesSlipIsDrawnOnRequest) {
+  const Outcome outcome =
+      run("reproduce", "fig15 --layers 1 --reference-compat --model " + model(), "out");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const ScoreMap map = load_score_map(path("out/fig15-16-tiny.npz"));
+  EXPECT_THAT(map.layers, ElementsAre(1));
+  EXPECT_NEAR(drawn("out/fig15.png.data/panel-01.f32")[74], map.layer(0)(7, 4) * 12 / 50, 1e-6);
 }
 
 }  // namespace

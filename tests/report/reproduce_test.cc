@@ -10,9 +10,11 @@
 #include <sstream>
 
 #include "poslens/error.h"
+#include "poslens/random.h"
 #include "poslens/simulation.h"
 #include "poslens/theory.h"
 #include "report/comparison.h"
+#include "report/model_claims.h"
 #include "report/paper_figures.h"
 #include "report/published.h"
 #include "report/reproduce_claims.h"
@@ -330,11 +332,121 @@ TEST(Reproduce, ListsEveryTargetOnce) {
   for (const ReproduceTarget& target : reproduce_targets()) {
     names.push_back(target.name);
     EXPECT_FALSE(target.title.empty());
-    EXPECT_GT(target.seconds, 0);
+    EXPECT_NE(target.seconds > 0, target.needs.find("--model") != std::string::npos);
   }
-  EXPECT_THAT(names, testing::ElementsAre("fig1", "fig2", "fig4", "fig6", "fig7", "fig9", "fig10",
-                                          "rp-fig1", "rp-fig2", "rp-fig3", "rp-alpha", "rp-table",
-                                          "theory"));
+  EXPECT_THAT(
+      names, testing::ElementsAre("fig1", "fig2", "fig4", "fig6", "fig7", "fig9", "fig10",
+                                  "rp-fig1", "rp-fig2", "rp-fig3", "rp-alpha", "rp-table", "theory",
+                                  "fig5", "fig11", "fig12", "fig13", "fig14", "fig15", "fig16"));
+}
+
+Estimate estimate_of(double value, double spread) {
+  std::vector<double> leave_one_out;
+  for (const double sign : {-1, 1, -1, 1, -1, 1, -1, 1}) {
+    leave_one_out.push_back(value + sign * spread);
+  }
+  return jackknife(value, leave_one_out);
+}
+
+// Standard errors are sqrt(7) times the spread, 95 % intervals 2.36 of them.
+TEST(ModelClaims, AVerdictIsWhereTheIntervalLies) {
+  const double edge = 1 / (2.365 * std::sqrt(7));
+  EXPECT_EQ(verdict_above_zero(estimate_of(1, 0.99 * edge)), Verdict::shown);
+  EXPECT_EQ(verdict_above_zero(estimate_of(1, 1.01 * edge)), Verdict::not_shown);
+  EXPECT_EQ(verdict_above_zero(estimate_of(-1, 1.01 * edge)), Verdict::not_shown);
+  EXPECT_EQ(verdict_above_zero(estimate_of(-1, 0.99 * edge)), Verdict::opposite);
+  EXPECT_EQ(verdict_below_zero(estimate_of(-1, 0.99 * edge)), Verdict::shown);
+  EXPECT_EQ(verdict_below_zero(estimate_of(1, 0.99 * edge)), Verdict::opposite);
+  EXPECT_EQ(verdict_below_zero({-1}), Verdict::not_shown) << "without an error nothing is shown";
+}
+
+// Two layers of 8 groups of maps with noise; score: of query and key.
+template <typename Score>
+std::vector<LayerMeasures> measures_of(double noise, const Score& score) {
+  ScoreMap map = ScoreMap::sized({0, 1}, 24);
+  map.groups = 8;
+  map.scores_groups.resize(8 * map.scores.size(), std::numeric_limits<float>::quiet_NaN());
+  RandomStream random(4, 0);
+  for (std::size_t at = 0; at < map.scores_groups.size(); ++at) {
+    const std::size_t query = at / 24 % 24, key = at % 24;
+    if (key > query) continue;
+    map.scores_groups[at] = static_cast<float>(score(query, key) + noise * random.normal());
+  }
+  return measure(map);
+}
+
+std::vector<std::vector<Verdict>> verdicts_of(const std::vector<LayerMeasures>& layers) {
+  std::vector<std::vector<Verdict>> verdicts;
+  for (const ModelClaim& claim : model_claims(layers)) verdicts.push_back(claim.verdicts);
+  return verdicts;
+}
+
+TEST(ModelClaims, FollowTheMap) {
+  const auto near = [](std::size_t i, std::size_t j) {
+    return -std::log(1 + static_cast<double>(i - j));
+  };
+  using enum Verdict;
+  using testing::ElementsAre;
+  EXPECT_THAT(verdicts_of(measures_of(0.2, near)),
+              ElementsAre(ElementsAre(not_meant, not_shown), ElementsAre(not_meant, not_shown),
+                          ElementsAre(shown, shown)));
+  EXPECT_THAT(
+      verdicts_of(measures_of(
+          0.2, [&](std::size_t i, std::size_t j) { return -near(i, j) + (j % 2 == 0 ? 1 : -1); })),
+      ElementsAre(ElementsAre(not_meant, shown), ElementsAre(not_meant, shown),
+                  ElementsAre(opposite, opposite)));
+  // The first key alone.
+  EXPECT_THAT(
+      verdicts_of(measures_of(
+          0.2, [&](std::size_t i, std::size_t j) { return near(i, j) + (j == 0 ? 4 : 0); })),
+      ElementsAre(ElementsAre(not_meant, shown), ElementsAre(not_meant, not_shown), testing::_));
+  EXPECT_THAT(verdicts_of(measures_of(0.2, [](std::size_t, std::size_t) { return 0; })),
+              ElementsAre(ElementsAre(not_meant, no_signal), ElementsAre(not_meant, no_signal),
+                          ElementsAre(not_shown, not_shown)));
+}
+
+TEST(ModelClaims, CountTheLayersThatTheyAreMeantFor) {
+  const ModelClaim claim{
+      "",
+      "",
+      {Verdict::not_meant, Verdict::shown, Verdict::opposite, Verdict::no_signal, Verdict::shown}};
+  EXPECT_EQ(claim.meant(), 4);
+  EXPECT_EQ(claim.shown(), 2);
+}
+
+TEST(Reproduce, FiguresOfLanguageModelsSayWhatTheyNeed) {
+  const TemporaryFolder folder;
+  const auto message = [&](std::vector<std::string> targets, const auto& change) -> std::string {
+    ReproduceOptions options;
+    options.targets = std::move(targets);
+    options.folder = folder.path() / "out";
+    options.language.models = {"a.gguf"};
+    options.language.corpus.text = "books";
+    change(options.language);
+    try {
+      reproduce(options);
+    } catch (const std::exception& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_THAT(message({"fig5"}, [](ReproduceModels& m) { m.models.clear(); }),
+              HasSubstr("reproduce fig5: expected --model FILE|DIR|ID, any language model"));
+  EXPECT_THAT(message({"fig5"}, [](ReproduceModels& m) { m.corpus.text.clear(); }),
+              HasSubstr("--text: expected --text FILE|DIR or --tokens FILE, found neither"));
+  EXPECT_THAT(message({"fig16"}, [](ReproduceModels& m) { m.models.emplace_back("b.gguf"); }),
+              HasSubstr("reproduce fig16: expected one --model for all, or 3 of which it shows the "
+                        "last (published: Qwen3-8B), found 2"));
+  EXPECT_THAT(message({"fig5"}, [](ReproduceModels& m) { m.sequences = 2; }),
+              HasSubstr("--groups 2 of --sequences 2: expected 3 or more groups"));
+  EXPECT_THAT(message({"fig5"}, [](ReproduceModels& m) { m.length = 4; }),
+              HasSubstr("--length 4: expected at least 5"));
+  EXPECT_THAT(message({"fig5"}, [](ReproduceModels& m) { m.reference_compat = true; }),
+              HasSubstr("--reference-compat: expected with one or more of fig11 to fig16"));
+  EXPECT_THAT(message({"fig2"}, [](ReproduceModels&) {}),
+              HasSubstr("--model, --text and --tokens: expected with one or more of fig5"));
+  EXPECT_THAT(message({"fig5"}, [](ReproduceModels&) {}), HasSubstr("a.gguf")) << "no such file";
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "out"));
 }
 
 TEST(Reproduce, ChecksItsOptionsFirst) {
