@@ -14,10 +14,19 @@ namespace poslens {
 // For text and for attribute values in double quotes; bytes that are no UTF-8 become U+FFFD.
 std::string escape_html(std::string_view text);
 
+// Escaped text with the minus signs and the unbreakable spaces of numbers in print.
+std::string prose(std::string_view text);
+
 // "value ± standard error"; a dash when the value is not finite.
 std::string format_estimate(const Estimate& estimate);
 // The same in per cent: "45.2 ± 0.3 %".
 std::string format_share(const Estimate& share);
+
+// --- html_answer.cc ---
+
+// The answer in words, then as a bar for each cell: what is left of the position signal, and how
+// much of that is not relative, from the findings.
+std::string answer_part(const Analysis& analysis);
 
 // --- html_summary.cc ---
 

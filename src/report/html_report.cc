@@ -17,17 +17,6 @@
 namespace poslens {
 namespace {
 
-// One paragraph per line.
-std::string paragraphs(std::string_view text) {
-  std::string html;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    if (end > 0) html += "<p>" + escape_html(text.substr(0, end)) + "</p>\n";
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return html;
-}
-
 std::string section(const char* id, const char* title, const char* lead, const std::string& body) {
   return fmt::format("<section id=\"{}\"><h2>{}</h2>\n<p class=\"lead\">{}</p>\n{}</section>\n", id,
                      title, lead, body);
@@ -104,7 +93,7 @@ std::string html_report(const Analysis& analysis) {
   page += embedded::report_css;
   page += "</style>\n</head>\n<body>\n<header><p class=\"eyebrow\">PosLens report</p><h1>Where " +
           model + " gets positional information from</h1></header>\n<main>\n";
-  page += "<section id=\"answer\">\n" + paragraphs(analysis.answer) + "</section>\n";
+  page += "<section id=\"answer\">\n" + answer_part(analysis) + "</section>\n";
   page += section("glance", "At a glance", kGlance, key_numbers(analysis));
   page += section("curves", "Layer by layer", kCurves, curves(analysis));
   page += section("maps", "Maps of every layer", kMaps, heat_maps(analysis));

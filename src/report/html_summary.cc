@@ -18,8 +18,12 @@ std::string in_words(const Spread& spread, double scale, const char* format) {
   const auto scaled = [&](double value) {
     return scale == 1 ? value : std::round(scale * value) + 0.0;
   };
-  return fmt::format(fmt::runtime(format), scaled(spread.median), scaled(spread.smallest),
-                     scaled(spread.largest));
+  std::string text;
+  for (const char c : fmt::format(fmt::runtime(format), scaled(spread.median),
+                                  scaled(spread.smallest), scaled(spread.largest))) {
+    text += c == '-' ? "−" : std::string(1, c);
+  }
+  return text;
 }
 
 using Fact = std::pair<std::string, std::string>;
@@ -88,7 +92,7 @@ std::string key_numbers(const Analysis& analysis) {
     };
     text += fmt::format(
         "<article class=\"card s{}\"><h3>{}</h3><dl>"
-        "<dt>position signal without key 0, score²</dt><dd>{}</dd>"
+        "<dt>signal without key 0, score²</dt><dd>{}</dd>"
         "<dt>in how many layers</dt><dd>{} of {}</dd>"
         "<dt>non-relative share of it</dt><dd>{}</dd>"
         "<dt>non-relative share with key 0</dt><dd>{}</dd></dl></article>\n",

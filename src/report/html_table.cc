@@ -27,7 +27,7 @@ std::string cell_of(const Estimate& estimate, bool share, bool noise) {
   };
   return fmt::format("<td data-value=\"{}\" data-error=\"{}\"{}>{}</td>", digits(estimate.value),
                      digits(estimate.standard_error), noise ? " class=\"noise\"" : "",
-                     share ? format_share(estimate) : format_estimate(estimate));
+                     prose(share ? format_share(estimate) : format_estimate(estimate)));
 }
 
 std::string row_of(const Decomposition& decomposition, const Estimate& nearness) {

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -39,6 +41,34 @@ std::string escape_html(std::string_view text) {
     }
   }
   return escaped;
+}
+
+std::string prose(std::string_view text) {
+  const std::string escaped = escape_html(text);
+  constexpr const char* kSpace = "\u00a0";
+  const auto is_digit = [&](std::size_t at) {
+    return at < escaped.size() && escaped[at] >= '0' && escaped[at] <= '9';
+  };
+  const std::string_view whole = escaped;
+  std::string html;
+  for (std::size_t at = 0; at < whole.size(); ++at) {
+    const std::string_view rest = whole.substr(at);
+    const bool starts = at == 0 || escaped[at - 1] == ' ' || escaped[at - 1] == '(';
+    if (rest.starts_with(" ± ")) {
+      html += fmt::format("{0}±{0}", kSpace);
+      at += std::string_view(" ± ").size() - 1;
+    } else if (rest.starts_with(" %") && at > 0 && is_digit(at - 1)) {
+      html += kSpace;
+    } else if (rest.starts_with(" - ")) {
+      html += fmt::format("{0}−{0}", kSpace);
+      at += 2;
+    } else if (escaped[at] == '-' && starts && is_digit(at + 1)) {
+      html += "−";
+    } else {
+      html += escaped[at];
+    }
+  }
+  return html;
 }
 
 std::string format_estimate(const Estimate& estimate) {

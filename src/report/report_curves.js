@@ -36,18 +36,35 @@ function drawCurve(figure, kind, label) {
   const line = d3.line().x(p => x(p.at)).y(p => y(p.value));
   const band = d3.area().x(p => x(p.at)).y0(p => y(p.value - p.reach))
     .y1(p => y(p.value + p.reach));
+  canvas.append("path").attr("class", "cross");
   for (const {cell, points: own} of series) {
     const group = canvas.append("g").attr("class", `series s${cell % 8}`);
     group.append("path").attr("class", "band").attr("d", band(own));
     group.append("path").attr("class", "line").attr("d", line(own));
     group.selectAll("circle").data(own).enter().append("circle").attr("r", 2.2)
       .attr("cx", p => x(p.at)).attr("cy", p => y(p.value))
-      .append("title").text(p => `${data.cells[cell].title}, ` +
-        `${p.first === p.last ? p.first : `${p.first} to ${p.last}`}: ` +
-        minus(d3.format(".4~g")(p.value)) +
-        (p.reach > 0 ? ` ± ${d3.format(".2~g")(p.reach)}` : ""));
+      .append("title").text(p => `${data.cells[cell].title}, ${binOf(p)}: ${inNumbers(p)}`);
   }
+  canvas.node().onpointermove = event => {
+    const box = canvas.node().getBoundingClientRect();
+    const at = (event.clientX - box.left) / box.width * width;
+    const bin = d3.least(points, p => Math.abs(x(p.at) - at));
+    canvas.select(".cross").attr("d", `M${x(bin.at)} ${margin.top}V${height - margin.bottom}`);
+    const values = series.map(({cell, points: own}) => {
+      const found = own.find(p => p.first === bin.first);
+      return found ? `\n${data.cells[cell].title}: ${inNumbers(found)}` : "";
+    });
+    showTip(`${kind === "byKey" ? "key" : "distance"} ${binOf(bin)}${values.join("")}`, event);
+  };
+  canvas.node().onpointerleave = () => {
+    tip.hidden = true;
+    canvas.select(".cross").attr("d", null);
+  };
 }
+
+const binOf = p => p.first === p.last ? `${p.first}` : `${p.first} to ${p.last}`;
+const inNumbers = p => minus(d3.format(".4~g")(p.value)) +
+  (p.reach > 0 ? ` ± ${d3.format(".2~g")(p.reach)}` : "");
 
 function drawCurves() {
   document.getElementById("curves-title").textContent = `Layer ${data.layers[state.place] + 1}`;

@@ -153,6 +153,16 @@ function readAt(x, y) {
   return {query, key, text: `${where}\n${what[state.view]} ${number}${mean}\n${samplesIn(at)}`};
 }
 
+// Shows a text beside what is pointed at.
+function showTip(text, event) {
+  tip.textContent = text;
+  tip.hidden = false;
+  const right = event.clientX + 16 + tip.offsetWidth > innerWidth;
+  tip.style.left = `${Math.max(4, right ? event.clientX - 14 - tip.offsetWidth
+    : event.clientX + 14)}px`;
+  tip.style.top = `${Math.max(4, event.clientY - tip.offsetHeight - 12)}px`;
+}
+
 function point(event) {
   const box = largeCanvas.getBoundingClientRect();
   const read = readAt(event.clientX - box.left, event.clientY - box.top);
@@ -160,12 +170,7 @@ function point(event) {
   const x = frame.left + middle(read.key), y = frame.top + middle(read.query);
   svg.select(".cross").attr("d", `M${frame.left} ${y}H${frame.left + frame.size}` +
     `M${x} ${frame.top}V${frame.top + frame.size}`);
-  tip.textContent = read.text;
-  tip.hidden = false;
-  const right = event.clientX + 16 + tip.offsetWidth > innerWidth;
-  tip.style.left = `${Math.max(4, right ? event.clientX - 14 - tip.offsetWidth
-    : event.clientX + 14)}px`;
-  tip.style.top = `${Math.max(4, event.clientY - tip.offsetHeight - 12)}px`;
+  showTip(read.text, event);
 }
 
 largeCanvas.addEventListener("pointermove", point);

@@ -1,4 +1,17 @@
 // Tables: sorting by a click on a heading, and download as CSV.
+// Paper has no folds.
+const folded = new Set();
+addEventListener("beforeprint", () => {
+  for (const details of document.querySelectorAll("details:not([open])")) {
+    folded.add(details);
+    details.open = true;
+  }
+});
+addEventListener("afterprint", () => {
+  for (const details of folded) details.open = false;
+  folded.clear();
+});
+
 function sortBy(button) {
   const heading = button.closest("th"), table = button.closest("table");
   const column = Number(button.dataset.column), body = table.tBodies[0];

@@ -91,21 +91,25 @@ function valuesOf(state, place) {
   return differenceValues(state.cell, place, state.reference);
 }
 
+// How far off coding may have set a shown value, twice; step: of the codes of a cell's map.
+function lostTo(state, step) {
+  return state.view === "difference" ? step(state.cell) + step(state.reference) : step(state.cell);
+}
+
 // How many decimals of a value are certain: what coding lost is less than half of the last one.
 function decimalsOf(state, place, at) {
-  const step = cell => stepAt(mapOf(cell, place), rawValues(cell, place)[at]);
-  const lost = state.view === "difference" ? step(state.cell) + step(state.reference)
-    : step(state.cell);
+  const lost = lostTo(state, cell => stepAt(mapOf(cell, place), rawValues(cell, place)[at]));
   return lost > 0 ? Math.min(9, Math.max(0, Math.floor(-Math.log10(lost)))) : 3;
 }
 
-// The 1 % and 99 % quantiles; about 0 where 0 is the middle of the colours.
-function quantileRange(values, diverging) {
+// The 1 % and 99 % quantiles; about 0, and as far from it as `least`, where 0 is the middle of the
+// colours.
+function quantileRange(values, diverging, least) {
   const finite = values.filter(value => !Number.isNaN(value)).sort();
   if (finite.length === 0) return [0, 1];
   const low = d3.quantile(finite, 0.01), high = d3.quantile(finite, 0.99);
   if (diverging) {
-    const far = Math.max(Math.abs(low), Math.abs(high)) || 1;
+    const far = Math.max(Math.abs(low), Math.abs(high), least) || 1;
     return [-far, far];
   }
   if (low < high) return [low, high];
@@ -115,7 +119,11 @@ function quantileRange(values, diverging) {
 
 function ownRange(state, place) {
   const key = `range ${state.view} ${state.cell} ${place} ${state.reference}`;
-  return once(key, () => quantileRange(valuesOf(state, place), state.view !== "raw"));
+  return once(key, () => {
+    // What coding lost would look like a pattern where a map is flat.
+    const step = cell => stepAt(mapOf(cell, place), mapOf(cell, place).rangeLow);
+    return quantileRange(valuesOf(state, place), state.view !== "raw", 10 * lostTo(state, step));
+  });
 }
 
 // What holds all layers' own ranges.

@@ -12,6 +12,7 @@ namespace poslens {
 //   {"click": SELECTOR}              clicks
 //   {"choose": [SELECTOR, VALUE]}    fills in a control
 //   {"point": [QUERY, KEY]}          points at a pair in the large map: the text of the tip
+//   {"hover": SELECTOR}              points at the middle of an element: the text of the tip
 //   {"pixel": [QUERY, KEY]}          its colour there: 0xRRGGBB; -1 where transparent
 //   {"text": SELECTOR}               the texts of all elements
 //   {"csv": SELECTOR}                clicks a button: the file that it downloads

@@ -20,6 +20,13 @@
       canvas.dispatchEvent(new PointerEvent("pointermove", {clientX, clientY, bubbles: true}));
       return document.getElementById("tip").textContent;
     },
+    hover: selector => {
+      const box = document.querySelector(selector).getBoundingClientRect();
+      const [clientX, clientY] = [box.left + box.width / 2, box.top + box.height / 2];
+      document.querySelector(selector).dispatchEvent(
+        new PointerEvent("pointermove", {clientX, clientY, bubbles: true}));
+      return document.getElementById("tip").textContent;
+    },
     pixel: ([query, key]) => {
       const at = position => Math.floor((position + 0.5) / n * canvas.width);
       // Read from another canvas: the page's own is not made to be read.

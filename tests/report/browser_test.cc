@@ -129,7 +129,8 @@ std::vector<Json> choosing_curves() {
           lines,
           {{"key", "ArrowRight"}},
           {{"text", "#curves-title"}},
-          {{"text", "#by-key .s0 title"}}};
+          {{"text", "#by-key .s0 title"}},
+          {{"hover", "#by-key .s0 circle"}}};
 }
 
 std::vector<Json> sorting() {
@@ -276,6 +277,9 @@ TEST_P(Browser, CurvesFollowTheLayerAndTheCells) {
   const std::string sink = seen[6][0].get<std::string>();
   EXPECT_THAT(sink, testing::StartsWith("RoPE, causal mask, 0: "));
   EXPECT_NEAR(number_after(sink, "0: ").first, curve.mean[0].value, 0.001);
+  EXPECT_THAT(seen[7].get<std::string>(), testing::StartsWith("key 0\nRoPE, causal mask: "));
+  EXPECT_EQ(number_after(seen[7], "RoPE, causal mask: "), number_after(sink, "0: "));
+  EXPECT_EQ(number_after(seen[7], "± "), number_after(sink, "± "));
   EXPECT_NEAR(number_after(sink, "± ").first, reach, 0.06 * reach);
 }
 

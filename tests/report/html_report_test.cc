@@ -92,15 +92,40 @@ TEST(HtmlReport, IsWellFormed) {
 
 TEST(HtmlReport, OpensWithTheAnswer) {
   const std::string page = html_report(analysis());
-  const std::size_t answer = page.find("<p>In this model 45 % of the position signal");
+  const std::size_t answer =
+      page.find("<p class=\"first\">In this model 45\u00a0% of the position signal");
   ASSERT_NE(answer, std::string::npos);
   EXPECT_LT(answer, page.find("<h2>"));
+}
+
+TEST(HtmlReport, ShowsTheFindingsAsBars) {
+  const std::string page = html_report(analysis());
+  const auto row = [&](const std::string& title) {
+    const std::size_t from =
+        page.find(fmt::format("<div class=\"bar-row\"><span class=\"name\">{}<", title));
+    return from == std::string::npos ? std::string()
+                                     : page.substr(from, page.find("</div>", from) - from);
+  };
+  EXPECT_THAT(row("RoPE, causal mask"), HasSubstr("45.0\u00a0±\u00a01.0\u00a0% not relative"));
+  // Student's quantile for four groups is 3.1824: 0.905 -+ 0.0859.
+  EXPECT_THAT(row("RoPE, causal mask"), HasSubstr("class=\"relative\" style=\"width:55.00%\""));
+  EXPECT_THAT(row("RoPE, causal mask"), HasSubstr("class=\"other\" style=\"width:45.00%\""));
+  EXPECT_THAT(row("RoPE, full mask"), HasSubstr("class=\"relative\" style=\"width:90.50%\""));
+  EXPECT_THAT(row("RoPE, full mask"), HasSubstr("left:81.91%;width:17.19%"));
+  EXPECT_THAT(row("no RoPE, full mask"), HasSubstr("within noise"));
+  EXPECT_EQ(row("no RoPE, causal mask"), "") << "nothing was found there";
+}
+
+TEST(Prose, SetsNumbersAsInPrint) {
+  EXPECT_EQ(prose("i - j is -0.2 ± 1.1 % (-3) <e-5>"),
+            "i\u00a0−\u00a0j is −0.2\u00a0±\u00a01.1\u00a0% (−3) &lt;e-5&gt;");
+  EXPECT_EQ(prose("a % of x-1"), "a % of x-1");
 }
 
 TEST(HtmlReport, HoldsEveryNumberOfEveryLayer) {
   const std::string page = html_report(analysis());
   const auto expect = [&](const std::string& number) {
-    EXPECT_THAT(page, HasSubstr(fmt::format(">{}</td>", number)));
+    EXPECT_THAT(page, HasSubstr(fmt::format(">{}</td>", prose(number))));
   };
   for (const CellResult& result : analysis().cells) {
     for (const LayerMeasures& layer : result.layers) {
