@@ -26,8 +26,12 @@ struct LayerCurves {
   Curve by_key;       // j, over queries i > j
 };
 
-// Of a layer's mean map [n, n] and of the means of its groups of sequences. Bins grow with the
-// coordinate, about `bins` in all. Of a pooled map the coordinates count blocks. Standard errors
+// The last value of each bin of 0..n-1, n > 0: one value each at first, then wider in a steady
+// ratio, about `bins` in all.
+std::vector<std::int64_t> bin_ends(std::int64_t n, int bins = 48);
+
+// Of a layer's mean map [n, n] and of the means of its groups of sequences. Bins are
+// bin_ends(). Of a pooled map the coordinates count blocks. Standard errors
 // are jackknifed over the groups, of two or more: their standard deviation / sqrt(groups).
 LayerCurves curves_of(MatrixView<const float> mean,
                       const std::vector<MatrixView<const float>>& groups, int bins = 48);

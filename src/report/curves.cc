@@ -9,19 +9,6 @@
 namespace poslens {
 namespace {
 
-// The last value of each bin of 0..n-1: one value each at first, then wider in a steady ratio.
-std::vector<std::int64_t> bin_ends(std::int64_t n, int bins) {
-  std::vector<std::int64_t> ends;
-  const double ratio = std::pow(static_cast<double>(n), 1.0 / std::max(1, bins));
-  for (std::int64_t last = 0;;) {
-    ends.push_back(last);
-    if (last + 1 >= n) break;
-    const auto grown = static_cast<std::int64_t>(static_cast<double>(last + 1) * ratio) - 1;
-    last = std::min(n - 1, std::max(last + 1, grown));
-  }
-  return ends;
-}
-
 struct Sums {
   std::vector<double> sum;
   std::vector<double> pairs;
@@ -88,6 +75,18 @@ Curve curve_of(const Profiles& mean, const std::vector<Profiles>& groups, Sums P
 }
 
 }  // namespace
+
+std::vector<std::int64_t> bin_ends(std::int64_t n, int bins) {
+  std::vector<std::int64_t> ends;
+  const double ratio = std::pow(static_cast<double>(n), 1.0 / std::max(1, bins));
+  for (std::int64_t last = 0;;) {
+    ends.push_back(last);
+    if (last + 1 >= n) break;
+    const auto grown = static_cast<std::int64_t>(static_cast<double>(last + 1) * ratio) - 1;
+    last = std::min(n - 1, std::max(last + 1, grown));
+  }
+  return ends;
+}
 
 LayerCurves curves_of(MatrixView<const float> mean,
                       const std::vector<MatrixView<const float>>& groups, int bins) {

@@ -23,9 +23,11 @@ std::size_t characters(const Analysis& analysis, std::size_t block) {
   std::size_t sum = 0;
   for (const CellResult& result : analysis.cells) {
     const auto n = static_cast<std::size_t>(result.map.n);
+    const std::size_t side = (n + block - 1) / block;
+    const auto [least, most] = sample_range(result.map);
+    if (least != most) sum += 2 * side * side * (std::to_string(most).size() + 1);
     for (std::size_t place = 0; place < result.map.layers.size(); ++place) {
-      sum += kBytesPerMap +
-             2 * code_count((n + block - 1) / block, hides_later_keys(result.map.layer(place)));
+      sum += kBytesPerMap + 2 * code_count(side, hides_later_keys(result.map.layer(place)));
     }
   }
   return sum;

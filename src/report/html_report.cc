@@ -64,10 +64,15 @@ constexpr const char* kLayerCurves =
     "Mean scores of the layer chosen above, each minus the mean of its row: what a query adds to "
     "all its keys changes no attention. Bands are intervals of 95 %, from groups of sequences; "
     "the axis of distances and positions is logarithmic.";
+constexpr const char* kLoss =
+    "Mean cross entropy of the next token, over ranges of positions that grow. What position "
+    "contributes to prediction shows where the curves part. Under a full mask a token sees the one "
+    "that it predicts; the loss tells then how far the model is from what it was trained for.";
 constexpr const char* kTables =
     "Value ± standard error. Greyed: the position signal is within two standard errors of zero, "
     "and a share of it means nothing. Layers are counted from 1 here; layer 1 is layer 0 in files "
-    "and options. Click a heading to sort.";
+    "and options. Click a heading to sort. measures.csv, beside this page, has these and all other "
+    "measures of every layer.";
 constexpr const char* kMethods =
     "Every map here is an expectation: a mean over sequences. A mean map says nothing about one "
     "sequence. Shares come from least-squares fits of the map by functions of query position "
@@ -98,7 +103,9 @@ std::string html_report(const Analysis& analysis) {
   page += section("curves", "Layer by layer", kCurves, curves(analysis));
   page += section("maps", "Maps of every layer", kMaps, heat_maps(analysis));
   page += section("profiles", "By distance and by position", kLayerCurves, layer_curves(analysis));
-  page += section("tables", "All numbers", kTables, tables(analysis));
+  const std::string loss = losses(analysis);
+  if (!loss.empty()) page += section("loss", "Loss by position", kLoss, loss);
+  page += section("tables", "Numbers by layer", kTables, tables(analysis));
   page += section("methods", "How this was measured", kMethods, methods(analysis));
   std::string end = "</main>\n<script>\n";
   end += embedded::d3_js;

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "poslens/index_list.h"
 #include "report/html_parts.h"
 
 namespace poslens {
@@ -59,7 +60,9 @@ std::vector<Fact> facts_of(const CellResult& result) {
       {"Seed", fmt::format("{}", provenance.seed)},
       {"Engine", provenance.engine},
   };
-  for (const auto& [name, value] : provenance.options) facts.emplace_back("--" + name, value);
+  for (const auto& [name, value] : provenance.options) {
+    facts.emplace_back("--" + name, name == "layers" ? index_list_text(map.layers) : value);
+  }
   facts.emplace_back("Program", provenance.program);
   facts.emplace_back("Command", provenance.command_line);
   facts.emplace_back(
