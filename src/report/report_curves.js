@@ -2,7 +2,7 @@
 const toggles = [...document.querySelectorAll(".toggles input")];
 
 function drawCurve(figure, kind, label) {
-  const width = 520, height = 290, margin = {left: 52, right: 12, top: 12, bottom: 42};
+  const width = Math.max(300, figure.clientWidth), height = 290, margin = {left: 52, right: 12, top: 12, bottom: 42};
   const shown = toggles.filter(toggle => toggle.checked).map(toggle => Number(toggle.value));
   const series = shown.map(cell => {
     const curve = mapOf(cell, state.place)[kind];
@@ -76,6 +76,9 @@ for (const toggle of toggles) toggle.addEventListener("change", drawCurves);
 let resized = 0;
 addEventListener("resize", () => {
   cancelAnimationFrame(resized);
-  resized = requestAnimationFrame(drawLarge);
+  resized = requestAnimationFrame(() => {
+    drawLarge();
+    drawCurves();
+  });
 });
 drawAll();
