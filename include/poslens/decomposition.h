@@ -12,6 +12,8 @@
 // Other patterns of NaN below the diagonal throw Error.
 
 #include <cstdint>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "poslens/estimate.h"
@@ -37,6 +39,9 @@ struct Decomposition {
   Estimate diagonal_normalised;        // RSS(f without g) / pairs
   Estimate diagonal_normalised_share;  // their ratio
 };
+
+// Its estimates with their names in tables and files.
+std::vector<std::pair<std::string, const Estimate*>> named_estimates(const Decomposition& parts);
 
 // Which pairs i > j count.
 struct Support {

@@ -169,4 +169,17 @@ Matrix<float> nonrelative_residual(MatrixView<const float> map, Support support)
   return result;
 }
 
+std::vector<std::pair<std::string, const Estimate*>> named_estimates(const Decomposition& parts) {
+  return {{"total", &parts.total},
+          {"nonrelative", &parts.nonrelative},
+          {"nonkey", &parts.nonkey},
+          {"remainder", &parts.remainder},
+          {"nonrelative_share", &parts.nonrelative_share},
+          {"nonkey_share", &parts.nonkey_share},
+          {"remainder_share", &parts.remainder_share},
+          {"variance", &parts.variance},
+          {"diagonal_normalised", &parts.diagonal_normalised},
+          {"diagonal_normalised_share", &parts.diagonal_normalised_share}};
+}
+
 }  // namespace poslens

@@ -86,18 +86,6 @@ LayerMeasures measure_layer(const ScoreMap& map, std::size_t place) {
   return measures;
 }
 
-constexpr std::pair<const char*, Estimate Decomposition::*> kParts[] = {
-    {"total", &Decomposition::total},
-    {"nonrelative", &Decomposition::nonrelative},
-    {"nonkey", &Decomposition::nonkey},
-    {"remainder", &Decomposition::remainder},
-    {"nonrelative_share", &Decomposition::nonrelative_share},
-    {"nonkey_share", &Decomposition::nonkey_share},
-    {"remainder_share", &Decomposition::remainder_share},
-    {"variance", &Decomposition::variance},
-    {"diagonal_normalised", &Decomposition::diagonal_normalised},
-    {"diagonal_normalised_share", &Decomposition::diagonal_normalised_share},
-};
 constexpr std::pair<const char*, Estimate KeyOrder::*> kOrder[] = {
     {"recency_of_mean", &KeyOrder::recency},
     {"rising_steps_of_mean", &KeyOrder::rising_steps},
@@ -179,7 +167,9 @@ std::vector<std::pair<std::string, const Estimate*>> named_estimates(
   std::vector<std::pair<std::string, const Estimate*>> named;
   const auto add = [&](const Decomposition& parts, const Estimate& nearness, const KeyOrder& order,
                        const Estimate& excess, const std::string& suffix) {
-    for (const auto& [name, part] : kParts) named.emplace_back(name + suffix, &(parts.*part));
+    for (const auto& [name, part] : named_estimates(parts)) {
+      named.emplace_back(name + suffix, part);
+    }
     named.emplace_back("nearness" + suffix, &nearness);
     for (const auto& [name, part] : kOrder) named.emplace_back(name + suffix, &(order.*part));
     named.emplace_back("first_key_excess" + suffix, &excess);
