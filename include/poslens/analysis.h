@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "poslens/curves.h"
+#include "poslens/factorial.h"
 #include "poslens/measures.h"
 #include "poslens/probe.h"
 
@@ -67,7 +68,8 @@ struct Analysis {
   std::vector<CellResult> cells;
   std::string model_name;
   PositionEncoding encoding;
-  std::vector<std::string> changes;  // of the model in every cell, in words
+  std::vector<std::string> changes;         // of the model in every cell, in words
+  std::vector<FactorialEffects> effects{};  // of each layer, all keys j < i
   // What the answer rests on, by name; shares and ratios, layers with a position signal only.
   std::vector<std::pair<std::string, Estimate>> findings;
   std::string answer;  // the conclusion in plain words, one paragraph per line
@@ -85,14 +87,14 @@ struct Analysis {
 // may be written into or options.resume that an interrupted analysis in it is to go on.
 void check_analysis_folder(const AnalysisOptions& options);
 
-// Runs all cells; writes CELL.npz, figures/CELL.svg, measures.csv, curves.csv, measures.json
-// and, when all of
-// that is there, report.html into options.folder (which it makes). As long as something is missing,
-// incomplete.json says what. What an earlier run left there under these names goes first, unless it
-// is resumed: then finished cells stay, and a cell goes on where its run was interrupted, with the
-// numbers of an uninterrupted analysis. Throws UsageError, before any work, when the options'
-// interventions contradict those of a cell, and Error naming file and field when what is to be
-// resumed is of other options, another model or another text.
+// Runs all cells; writes CELL.npz, figures/CELL.svg, measures.csv, effects.csv, loss.csv,
+// curves.csv, measures.json and, when all of that is there, report.html into options.folder (which
+// it makes). As long as something is missing, incomplete.json says what. What an earlier run left
+// there under these names goes first, unless it is resumed: then finished cells stay, and a cell
+// goes on where its run was interrupted, with the numbers of an uninterrupted analysis. Throws
+// UsageError, before any work, when the options' interventions contradict those of a cell, and
+// Error naming file and field when what is to be resumed is of other options, another model or
+// another text.
 Analysis analyze(const LoadedModel& model, const Corpus& corpus, const AnalysisOptions& options);
 
 }  // namespace poslens

@@ -121,15 +121,6 @@ Json by_position(const AttentionMeasures& measures) {
   return json;
 }
 
-// 95 % intervals beside values and errors.
-void add_intervals(const LayerMeasures& measures, Json& json) {
-  for (const auto& [name, estimate] : named_estimates(measures)) {
-    const Interval interval = confidence_interval(*estimate);
-    if (std::isnan(interval.low)) continue;
-    json[name]["interval_95"] = {interval.low, interval.high};
-  }
-}
-
 void add_by_position(const LayerMeasures& measures, Json& json) {
   json["by_position"] = Json::object();
   for (const auto& [name, attention] :
@@ -181,7 +172,6 @@ Json all_measures_json(const std::vector<LayerMeasures>& layers,
                        const std::vector<std::vector<LayerMeasures>>& heads) {
   Json json = layers_json(layers);
   for (std::size_t place = 0; place < layers.size(); ++place) {
-    add_intervals(layers[place], json[place]);
     add_by_position(layers[place], json[place]);
     if (heads.empty()) continue;
     Json list = layers_json(heads[place]);

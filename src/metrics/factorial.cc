@@ -68,9 +68,8 @@ Effect effect_of(const Cells& cells, const Signs& signs) {
 void add_shares(FactorialEffects& effects, Decomposition Effect::*keys, Estimate Effect::*share) {
   const std::array<Effect*, 3> all = {&effects.encoding, &effects.mask, &effects.interaction};
   for (std::size_t own = 0; own < all.size(); ++own) {
-    std::vector<const Estimate*> totals;
-    for (const Effect* effect : all) totals.push_back(&(effect->*keys).total);
-    all[own]->*share = combine(totals, [own](std::span<const double> of) {
+    const auto total = [&](std::size_t effect) { return &(all[effect]->*keys).total; };
+    all[own]->*share = combine({total(0), total(1), total(2)}, [own](std::span<const double> of) {
       const double sum = of[0] + of[1] + of[2];
       return sum > 0 ? of[own] / sum : std::numeric_limits<double>::quiet_NaN();
     });

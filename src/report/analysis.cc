@@ -12,6 +12,8 @@
 #include "poslens/threads.h"
 #include "report/analysis_state.h"
 #include "report/answer.h"
+#include "report/group_file.h"
+#include "report/group_measures.h"
 #include "report/html_report.h"
 #include "report/measures_file.h"
 
@@ -33,13 +35,9 @@ std::string mask_in_words(const ModelSpec& spec) {
   return words + " mask";
 }
 
-// Loss means something only where a token cannot see the next one.
-bool has_loss(const Cell& cell) { return cell.name.ends_with("_causal"); }
-
 ProbeOptions probe_options_of(const AnalysisOptions& options, const Cell& cell) {
   ProbeOptions probe_options;
   probe_options.decoder = options.decoder;
-  probe_options.decoder.loss = options.decoder.loss && has_loss(cell);
   probe_options.interventions = cell.interventions;
   probe_options.shuffle = cell.shuffled;
   probe_options.seed = options.seed;
@@ -96,7 +94,7 @@ CellResult finish_cell(const LoadedModel& model, const Corpus& corpus,
   result.map.provenance.command_line = options.command_line;
   result.layers = measure(result.map);
   result.variation = variations(result.map, corpus);
-  result.curves = curves_of(result.map);
+  GroupFile::write(result.map, group_file(options.folder, cell));
   if (!options.keep_groups) {
     result.map.groups = 0;
     result.map.scores_groups = {};
@@ -111,7 +109,6 @@ void load_map(const LoadedModel& model, const Corpus& corpus, const AnalysisOpti
               CellResult& result) {
   const fs::path file = map_file(options, result.cell);
   result.map = load_score_map(file);
-  result.curves = curves_of(result.map);
   try {
     check_same_run(result.map.provenance,
                    expected_provenance(model, corpus, probe_options_of(options, result.cell)));
@@ -126,20 +123,20 @@ void load_map(const LoadedModel& model, const Corpus& corpus, const AnalysisOpti
 
 // Takes away what an earlier run left, so that nothing old stands beside the new.
 void clear(const AnalysisOptions& options, const std::vector<Cell>& cells) {
-  for (const char* name : {"report.html", "measures.csv", "curves.csv", "measures.json"}) {
-    fs::remove(options.folder / name);
-  }
+  for (const char* name : kResultFiles) fs::remove(options.folder / name);
   fs::remove(state_file(options.folder));
   for (const Cell& cell : cells) {
     fs::remove(map_file(options, cell));
     fs::remove(run_file(options, cell));
+    fs::remove(group_file(options.folder, cell));
   }
   fs::remove_all(options.folder / "figures");
 }
 
 // Files, and folders with a figure's, that a process was writing when it was killed.
 void remove_temporary_files(const fs::path& folder, const std::vector<Cell>& cells) {
-  std::vector<std::string> names = {"incomplete", "measures", "curves", "report"};
+  std::vector<std::string> names = {"incomplete"};
+  for (const char* file : kResultFiles) names.push_back(fs::path(file).stem().string());
   for (const Cell& cell : cells) names.push_back(cell.name);
   std::vector<fs::path> left;
   for (const fs::path& place : {folder, folder / "figures"}) {
@@ -272,11 +269,15 @@ Analysis analyze(const LoadedModel& model, const Corpus& corpus, const AnalysisO
     fs::remove(run_file(options, cells[next]));
   }
   save_analysis_state(options.folder, cells, analysis.cells);
+  measure_groups(options.folder, analysis);
   conclude(analysis);
   write_text_atomically(options.folder / "measures.csv", measures_csv(analysis));
   write_text_atomically(options.folder / "curves.csv", curves_csv(analysis));
+  write_text_atomically(options.folder / "effects.csv", effects_csv(analysis));
+  write_text_atomically(options.folder / "loss.csv", loss_csv(analysis));
   write_text_atomically(options.folder / "measures.json", measures_json(analysis));
   write_text_atomically(options.folder / "report.html", html_report(analysis));
+  for (const Cell& cell : cells) fs::remove(group_file(options.folder, cell));
   fs::remove(state_file(options.folder));
   return analysis;
 }

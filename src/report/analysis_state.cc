@@ -10,6 +10,7 @@
 
 #include "poslens/atomic_file.h"
 #include "poslens/error.h"
+#include "report/group_measures.h"
 
 namespace poslens {
 namespace {
@@ -93,9 +94,7 @@ void save_analysis_state(const fs::path& folder, const std::vector<Cell>& cells,
   for (std::size_t k = finished.size(); k < cells.size(); ++k) {
     json["missing"].push_back(cells[k].name + ".npz");
   }
-  for (const char* file : {"measures.csv", "curves.csv", "measures.json", "report.html"}) {
-    json["missing"].push_back(file);
-  }
+  for (const char* file : kResultFiles) json["missing"].push_back(file);
   json["finished"] = Json::object();
   for (const CellResult& result : finished) json["finished"][result.cell.name] = to_json(result);
   write_text_atomically(state_file(folder), json.dump() + "\n");
@@ -113,6 +112,10 @@ std::vector<CellResult> load_analysis_state(const fs::path& folder,
     } catch (const Json::exception& error) {
       throw Error(fmt::format("{}: finished: {}: is damaged ({})", state_file(folder).string(),
                               cell.name, error.what()));
+    }
+    if (!fs::exists(group_file(folder, cell))) {
+      results.pop_back();
+      break;
     }
   }
   return results;

@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "report/answer_effects.h"
 #include "report/words.h"
 
 namespace poslens {
@@ -65,6 +66,7 @@ class Writer {
       without_mask();
       without_encoding();
       neither();
+      effects();
       shuffled();
     } else {
       paragraph(fmt::format(
@@ -248,6 +250,12 @@ class Writer {
                               ? ". By itself the model cannot tell positions apart then: this is "
                                 "what stands where in the text"
                               : ", which is noise"));
+  }
+
+  void effects() {
+    EffectsAnswer answer = answer_on_effects(analysis_);
+    for (auto& [name, estimate] : answer.findings) find(name, std::move(estimate));
+    if (!answer.text.empty()) paragraph(answer.text);
   }
 
   void shuffled() {

@@ -20,6 +20,33 @@ std::string csv_number(double value) {
   return std::isfinite(value) ? fmt::format("{:.9g}", value) : std::string();
 }
 
+// ",NAME,NAME_standard_error" for each.
+template <typename Named>
+std::string csv_names(const Named& named) {
+  std::string text;
+  for (const auto& [name, estimate] : named) text += fmt::format(",{0},{0}_standard_error", name);
+  return text;
+}
+
+template <typename Named>
+std::string csv_values(const Named& named) {
+  std::string text;
+  for (const auto& [name, estimate] : named) {
+    text += ',' + csv_number(estimate->value) + ',' + csv_number(estimate->standard_error);
+  }
+  return text;
+}
+
+Json effects_json(const FactorialEffects& effects) {
+  Json json = {{"layer", effects.layer}};
+  for (const auto& [name, effect] : named_effects(effects)) {
+    for (const auto& [measure, estimate] : named_estimates(*effect)) {
+      json[name][measure] = estimate_json(*estimate);
+    }
+  }
+  return json;
+}
+
 Json cell_json(const CellResult& result) {
   const Provenance& provenance = result.map.provenance;
   Json json;
@@ -34,7 +61,11 @@ Json cell_json(const CellResult& result) {
   json["samples"] = {fewest, most};
   if (!result.map.loss.empty()) {
     double sum = 0;
-    for (const double loss : result.map.loss) sum += loss;
+    json["loss"] = Json::array();
+    for (const double loss : result.map.loss) {
+      sum += loss;
+      json["loss"].push_back(number(loss));
+    }
     json["mean_loss"] = number(sum / static_cast<double>(result.map.loss.size()));
   }
   json["over_layers"] = Json::object();
@@ -54,7 +85,11 @@ Json cell_json(const CellResult& result) {
 }  // namespace
 
 Json estimate_json(const Estimate& estimate) {
-  return {{"value", number(estimate.value)}, {"standard_error", number(estimate.standard_error)}};
+  Json json = {{"value", number(estimate.value)},
+               {"standard_error", number(estimate.standard_error)}};
+  const Interval interval = confidence_interval(estimate);
+  if (!std::isnan(interval.low)) json["interval_95"] = {interval.low, interval.high};
+  return json;
 }
 
 Json layers_json(const std::vector<LayerMeasures>& layers) {
@@ -94,6 +129,10 @@ std::string measures_json(const Analysis& analysis) {
   for (const auto& [name, estimate] : analysis.findings) {
     json["findings"][name] = estimate_json(estimate);
   }
+  json["effects"] = Json::array();
+  for (const FactorialEffects& layer : analysis.effects) {
+    json["effects"].push_back(effects_json(layer));
+  }
   json["cells"] = Json::array();
   for (const CellResult& result : analysis.cells) json["cells"].push_back(cell_json(result));
   // Not strict: a path may hold bytes that are no UTF-8.
@@ -101,20 +140,43 @@ std::string measures_json(const Analysis& analysis) {
 }
 
 std::string measures_csv(const Analysis& analysis) {
-  std::string text = "cell,layer";
   const LayerMeasures names;
-  for (const auto& [name, estimate] : named_estimates(names)) {
-    text += fmt::format(",{0},{0}_standard_error", name);
-  }
-  text += '\n';
+  std::string text = "cell,layer" + csv_names(named_estimates(names)) + '\n';
   for (const CellResult& result : analysis.cells) {
     for (const LayerMeasures& layer : result.layers) {
-      text += fmt::format("{},{}", result.cell.name, layer.layer);
-      for (const auto& [name, estimate] : named_estimates(layer)) {
-        text += ',' + csv_number(estimate->value) + ',' + csv_number(estimate->standard_error);
-      }
-      text += '\n';
+      text += fmt::format("{},{}{}\n", result.cell.name, layer.layer,
+                          csv_values(named_estimates(layer)));
     }
+  }
+  return text;
+}
+
+std::string effects_csv(const Analysis& analysis) {
+  const Effect names;
+  std::string text = "layer,effect" + csv_names(named_estimates(names)) + '\n';
+  for (const FactorialEffects& layer : analysis.effects) {
+    for (const auto& [name, effect] : named_effects(layer)) {
+      text += fmt::format("{},{}{}\n", layer.layer, name, csv_values(named_estimates(*effect)));
+    }
+  }
+  return text;
+}
+
+std::string loss_csv(const Analysis& analysis) {
+  std::string text = "position";
+  std::size_t positions = 0;
+  for (const CellResult& result : analysis.cells) {
+    if (result.map.loss.empty()) continue;
+    text += ',' + result.cell.name;
+    positions = result.map.loss.size();
+  }
+  text += '\n';
+  for (std::size_t position = 0; position < positions; ++position) {
+    text += std::to_string(position);
+    for (const CellResult& result : analysis.cells) {
+      if (!result.map.loss.empty()) text += ',' + csv_number(result.map.loss[position]);
+    }
+    text += '\n';
   }
   return text;
 }

@@ -10,7 +10,7 @@
 
 namespace poslens {
 
-// {"value": x, "standard_error": e}
+// {"value": x, "standard_error": e}, and "interval_95": [low, high] where the error is known.
 nlohmann::ordered_json estimate_json(const Estimate& estimate);
 
 // [{"layer": 0, "total": {...}, ...}, ...] with the names of named_estimates().
@@ -24,6 +24,13 @@ std::string measures_csv(const Analysis& analysis);
 
 // curves.csv: one line per cell, layer and bin of each curve, with intervals of 95 %.
 std::string curves_csv(const Analysis& analysis);
+
+// effects.csv: one line per layer and effect (encoding, mask, interaction), likewise.
+std::string effects_csv(const Analysis& analysis);
+
+// loss.csv: next-token cross entropy in nats, one line per position of the token that predicts, one
+// column per cell; the heading alone where the run ends before the last layer.
+std::string loss_csv(const Analysis& analysis);
 
 // A table for people: a line per layer, value +- standard error; shares in percent.
 std::string measures_table(const std::vector<LayerMeasures>& layers);

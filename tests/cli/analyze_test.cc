@@ -73,7 +73,10 @@ TEST_F(Analyze, GoesOnAfterItWasKilled) {
     std::ifstream stream(file);
     return std::string(std::istreambuf_iterator<char>(stream), {});
   };
-  const auto table = [&] { return content(path("results/measures.csv")); };
+  const auto table = [&] {
+    return content(path("results/measures.csv")) + content(path("results/effects.csv")) +
+           content(path("results/curves.csv"));
+  };
   const std::string whole = table();
   fs::rename(path("results"), path("whole"));
 
@@ -95,6 +98,7 @@ TEST_F(Analyze, GoesOnAfterItWasKilled) {
                     "rope_causal.npz: expected 3 groups of sequences (--keep-groups), found 0");
   ASSERT_TRUE(fs::exists(path("results/norope_causal.npz")));
   kill_once_there_is(path("results/control_shuffled.npz.partial"), resumed);
+  fs::remove(path("results/norope_full.groups"));  // as if killed while it tidied up
 
   const Outcome outcome = analyze(line + " --resume");
   ASSERT_EQ(outcome.code, 0) << outcome.err;

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -64,8 +65,8 @@ class AnalysisTest : public testing::Test {
 
 TEST_F(AnalysisTest, WritesEverythingItPromises) {
   const Analysis analysis = analyze(model_, random_corpus(16, 12), options_);
-  std::set<std::string> expected = {"measures.csv", "curves.csv", "measures.json", "report.html",
-                                    "figures"};
+  std::set<std::string> expected = {"measures.csv",  "effects.csv", "loss.csv", "curves.csv",
+                                    "measures.json", "report.html", "figures"};
   for (const std::string& cell : kCells) expected.insert(cell + ".npz");
   std::set<std::string> found;
   for (const auto& entry : fs::directory_iterator(options_.folder)) {
@@ -83,12 +84,45 @@ TEST_F(AnalysisTest, WritesEverythingItPromises) {
     EXPECT_EQ(std::isnan(map.layer(0)(2, 5)), kCells[k] != "rope_full" &&
                                                   kCells[k] != "norope_full" &&
                                                   kCells[k] != "control_null");
-    // Loss where no token sees the next one, and not of shuffled text.
-    EXPECT_EQ(!map.loss.empty(), kCells[k] == "rope_causal" || kCells[k] == "norope_causal");
+    EXPECT_EQ(map.loss.size(), 11);
   }
   EXPECT_THAT(content(result("report.html")), HasSubstr("tiny"));
   const std::string csv = content(result("measures.csv"));
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 1 + 6 * 3);
+  const std::string effects = content(result("effects.csv"));
+  EXPECT_EQ(std::count(effects.begin(), effects.end(), '\n'), 1 + 3 * 3);
+  EXPECT_THAT(content(result("loss.csv")),
+              HasSubstr(fmt::format("\n10,{:.9g},", analysis.cells[0].map.loss[10])));
+}
+
+// The effects of the kept groups of all cells; scores of the first layer know nothing of a mask.
+TEST_F(AnalysisTest, EffectsAreThoseOfTheCells) {
+  options_.keep_groups = true;
+  const Analysis analysis = analyze(model_, random_corpus(16, 12), options_);
+  std::vector<ScoreMap> maps;
+  for (std::size_t k = 0; k < 4; ++k) maps.push_back(load_score_map(result(kCells[k] + ".npz")));
+  const auto json = nlohmann::json::parse(content(result("measures.json")));
+  ASSERT_EQ(analysis.effects.size(), 3);
+  for (std::size_t place = 0; place < 3; ++place) {
+    std::array<std::vector<MatrixView<const float>>, 4> cells;
+    for (std::size_t k = 0; k < 4; ++k) {
+      for (std::size_t group = 0; group < 8; ++group) {
+        cells[k].push_back(maps[k].group_layer(group, place));
+      }
+    }
+    const FactorialEffects expected = factorial_effects({cells[0], cells[1], cells[2], cells[3]});
+    EXPECT_EQ(analysis.effects[place].interaction.share.value, expected.interaction.share.value);
+    for (const auto& [name, estimate] : named_estimates(expected.mask)) {
+      const auto& found = json.at("effects").at(place).at("mask").at(name).at("value");
+      if (std::isnan(estimate->value)) {
+        EXPECT_TRUE(found.is_null()) << name;
+      } else {
+        EXPECT_EQ(found, estimate->value) << name;
+      }
+    }
+  }
+  EXPECT_EQ(analysis.effects[0].mask.all_keys.total.value, 0);
+  EXPECT_EQ(analysis.effects[0].encoding.share.value, 1);
 }
 
 TEST_F(AnalysisTest, NumbersAreTheMeasuresOfTheMaps) {

@@ -6,6 +6,8 @@
 
 #include <cmath>
 
+#include "report/answer_effects.h"
+
 namespace poslens {
 namespace {
 
@@ -181,6 +183,44 @@ TEST(Answer, NoiseIsNotASignal) {
   const Analysis analysis = conclude_on(numbers);
   EXPECT_THAT(analysis.answer, HasSubstr("No position signal beyond noise"));
   EXPECT_THAT(analysis.answer, Not(HasSubstr("relative:")));
+}
+
+FactorialEffects effects(const Numbers& encoding, const Numbers& mask, const Numbers& interaction) {
+  const auto effect = [](const Numbers& numbers) {
+    return Effect{parts(numbers), parts(numbers), {}, {}};
+  };
+  return {0, effect(encoding), effect(mask), effect(interaction)};
+}
+
+TEST(EffectsAnswer, SharesAreOfAllLayersTogether) {
+  Analysis analysis;
+  analysis.effects = {effects({4, 0}, {0, 0}, {0, 0}), effects({2, 0.5}, {1, 0.9}, {3, 2})};
+  const EffectsAnswer answer = answer_on_effects(analysis);
+  const auto value = [&](const std::string& name) {
+    for (const auto& [known_name, estimate] : answer.findings) {
+      if (known_name == name) return estimate.value;
+    }
+    return std::nan("");
+  };
+  EXPECT_NEAR(value("effect_share_encoding"), 6. / 10, 1e-12);
+  EXPECT_NEAR(value("effect_share_mask"), 1. / 10, 1e-12);
+  EXPECT_NEAR(value("effect_share_interaction_without_first_key"), 3. / 10, 1e-12);
+  EXPECT_NEAR(value("effect_nonrelative_share_encoding"), 0.5 / 6, 1e-12);
+  EXPECT_NEAR(value("effect_nonrelative_share_interaction"), 2. / 3, 1e-12);
+  EXPECT_THAT(answer.text, HasSubstr("is what either does only because the other is there"));
+  EXPECT_THAT(answer.text, HasSubstr("turns part of what RoPE does into something that is not"));
+}
+
+TEST(EffectsAnswer, NoiseIsSaidToBeNoise) {
+  Analysis analysis;
+  EXPECT_EQ(answer_on_effects(analysis).text, "");
+  analysis.effects = {effects({4, 0}, {1, 0.9}, {0.001, 0.001})};
+  EXPECT_THAT(answer_on_effects(analysis).text, HasSubstr("their interaction, which is noise"));
+  EXPECT_THAT(answer_on_effects(analysis).text, HasSubstr("unknown (noise) of the interaction"));
+  EXPECT_THAT(answer_on_effects(analysis).text, Not(HasSubstr("turns part")));
+  analysis.effects = {effects({4, 0}, {1, 0.9}, {1, 0.001})};
+  EXPECT_THAT(answer_on_effects(analysis).text,
+              HasSubstr("the mask leaves what RoPE does relative"));
 }
 
 TEST(BeyondNoise, NeedsAKnownError) {
