@@ -14,6 +14,7 @@ void add_merge(CLI::App& app);
 void add_metrics(CLI::App& app);
 void add_plot(CLI::App& app);
 void add_probe(CLI::App& app);
+void add_report(CLI::App& app);
 void add_reproduce(CLI::App& app);
 void add_simulate(CLI::App& app);
 void add_theory(CLI::App& app);

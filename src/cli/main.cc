@@ -51,6 +51,7 @@ int run(int argc, char** argv) {
   poslens::cli::add_metrics(app);
   poslens::cli::add_plot(app);
   poslens::cli::add_probe(app);
+  poslens::cli::add_report(app);
   poslens::cli::add_reproduce(app);
   poslens::cli::add_simulate(app);
   poslens::cli::add_theory(app);

@@ -121,8 +121,8 @@ std::string controls(const Analysis& analysis) {
   return "<form class=\"controls\" id=\"map-controls\">\n" + cell_choices(analysis) +
          "<fieldset><legend>Show</legend>" + choice("view", "raw", "raw scores", "r", true) +
          choice("view", "normalised", "diagonal-normalised", "n", false) +
-         choice("view", "difference", "difference", "d", false) + reference_choices(analysis) +
-         "</fieldset>\n<fieldset><legend>Colours</legend>" +
+         (analysis.cells.size() < 2 ? "" : choice("view", "difference", "difference", "d", false)) +
+         reference_choices(analysis) + "</fieldset>\n<fieldset><legend>Colours</legend>" +
          choice("range", "quantile", "each map’s 1 % to 99 %", "q", true) +
          choice("range", "shared", "the same in all layers", "s", false) +
          choice("range", "fixed", "fixed", "f", false) +
@@ -152,8 +152,8 @@ std::size_t block_within(const Analysis& analysis, std::size_t limit) {
 std::string heat_maps(const Analysis& analysis) {
   const std::vector<int>& layers = analysis.cells.front().map.layers;
   std::string text = controls(analysis) + kKeys +
-                     "<noscript><p>The maps are drawn by a script; the figures folder beside this "
-                     "page has them as pictures.</p></noscript>\n<div class=\"browser\">\n"
+                     "<noscript><p>The maps are drawn by a script; <code>poslens plot</code> makes "
+                     "pictures of them.</p></noscript>\n<div class=\"browser\">\n"
                      "<div class=\"thumbs\">\n";
   for (std::size_t place = 0; place < layers.size(); ++place) {
     text += fmt::format(

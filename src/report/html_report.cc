@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string_view>
 
 #include "embedded/d3_js.h"
@@ -17,7 +18,8 @@
 namespace poslens {
 namespace {
 
-std::string section(const char* id, const char* title, const char* lead, const std::string& body) {
+std::string section(const char* id, const char* title, std::string_view lead,
+                    const std::string& body) {
   return fmt::format("<section id=\"{}\"><h2>{}</h2>\n<p class=\"lead\">{}</p>\n{}</section>\n", id,
                      title, lead, body);
 }
@@ -74,19 +76,31 @@ constexpr const char* kTables =
     "and options. Click a heading to sort. measures.csv, beside this page, has these and all other "
     "measures of every layer.";
 constexpr const char* kMethods =
-    "Every map here is an expectation: a mean over sequences. A mean map says nothing about one "
-    "sequence. Shares come from least-squares fits of the map by functions of query position "
+    "Every map here is an expectation: a mean over sequences, or over the samples of a simulation. "
+    "A mean map says nothing about one sequence. Shares come from least-squares fits of the map by "
+    "functions of query position "
     "<var>g</var>(<var>i</var>), distance <var>f</var>(<var>i</var>−<var>j</var>) and key position "
     "<var>h</var>(<var>j</var>) over pairs <var>i</var> &gt; <var>j</var>: the non-relative share "
     "is RSS(<var>f</var>+<var>g</var>) / RSS(<var>g</var>). Products of residuals of disjoint "
     "groups of sequences make the estimates unbiased, which is why a share can come out slightly "
     "below zero; standard errors are jackknifed over the groups.";
 
+constexpr const char* kWithoutGroups =
+    " Files without groups of samples give numbers without ±: their error is not known, and noise, "
+    "where samples were drawn, counts as signal.";
+
+bool has_groups(const CellResult& result) {
+  return std::isfinite(result.layers.front().all_keys.total.standard_error);
+}
+
 }  // namespace
 
-std::string html_report(const Analysis& analysis) {
+std::string html_report(const Analysis& analysis, const std::string& heading) {
   check(analysis);
-  const std::string model = escape_html(analysis.model_name);
+  const std::string title =
+      escape_html(heading.empty() ? fmt::format("Where {} gets positional information from",
+                                                analysis.model_name)
+                                  : heading);
   std::string page =
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
@@ -94,12 +108,18 @@ std::string html_report(const Analysis& analysis) {
       // Nothing may be fetched, whatever names and paths hold.
       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
       "'unsafe-inline'; script-src 'unsafe-inline'; img-src data:\">\n";
-  page += "<title>Position in " + model + "</title>\n<style>\n";
+  page += "<title>" + title + "</title>\n<style>\n";
   page += embedded::report_css;
-  page += "</style>\n</head>\n<body>\n<header><p class=\"eyebrow\">PosLens report</p><h1>Where " +
-          model + " gets positional information from</h1></header>\n<main>\n";
-  page += "<section id=\"answer\">\n" + answer_part(analysis) + "</section>\n";
-  page += section("glance", "At a glance", kGlance, key_numbers(analysis));
+  page += "</style>\n</head>\n<body>\n<header><p class=\"eyebrow\">PosLens report</p><h1>" + title +
+          "</h1></header>\n<main>\n";
+  if (heading.empty()) {
+    page += "<section id=\"answer\">\n" + answer_part(analysis) + "</section>\n";
+  }
+  std::string lead = kGlance;
+  if (!std::all_of(analysis.cells.begin(), analysis.cells.end(), has_groups)) {
+    lead += kWithoutGroups;
+  }
+  page += section("glance", "At a glance", lead, key_numbers(analysis));
   page += section("curves", "Layer by layer", kCurves, curves(analysis));
   page += section("maps", "Maps of every layer", kMaps, heat_maps(analysis));
   page += section("profiles", "By distance and by position", kLayerCurves, layer_curves(analysis));

@@ -38,6 +38,7 @@ std::string samples_of(const ScoreMap& map) {
 std::vector<Fact> facts_of(const CellResult& result) {
   const ScoreMap& map = result.map;
   const Provenance& provenance = map.provenance;
+  const bool is_model = map.source == Source::model;
   std::vector<Fact> facts = {
       {"Model", provenance.model},
       {"Model file", provenance.model_fingerprint},
@@ -53,11 +54,14 @@ std::vector<Fact> facts_of(const CellResult& result) {
       {"Positions", fmt::format("{}", map.n)},
       {"Source and stage", to_string(map.source) + ", " + to_string(map.stage)},
       {"Changed", fmt::format("{}", fmt::join(provenance.changes, "; "))},
-      {"Interventions", provenance.interventions.empty()
+      {"Interventions", !is_model ? std::string()
+                        : provenance.interventions.empty()
                             ? std::string("none")
                             : fmt::format("{}", fmt::join(provenance.interventions, ", "))},
-      {"Tokens shuffled", result.cell.shuffled ? "yes, within each sequence" : "no"},
-      {"Seed", fmt::format("{}", provenance.seed)},
+      {"Tokens shuffled", !is_model              ? ""
+                          : result.cell.shuffled ? "yes, within each sequence"
+                                                 : "no"},
+      {"Seed", map.source == Source::theory ? "" : fmt::format("{}", provenance.seed)},
       {"Engine", provenance.engine},
   };
   for (const auto& [name, value] : provenance.options) {

@@ -9,6 +9,7 @@
 #include "poslens/hub_cache.h"
 #include "poslens/map_figure.h"
 #include "report/model_claims.h"
+#include "report/words.h"
 
 namespace poslens {
 namespace {
@@ -60,16 +61,6 @@ std::string short_name(const std::string& model) {
   if (model.size() <= kLongest) return model;
   const std::size_t blank = model.rfind(' ', kLongest);
   return blank == std::string::npos ? model : model.substr(0, blank);
-}
-
-std::string file_name_of(const std::string& model) {
-  std::string name;
-  for (const char c : model) {
-    const bool plain = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
-                       c == '.' || c == '-';
-    name += plain ? c : '_';
-  }
-  return name.empty() ? "model" : name;
 }
 
 }  // namespace
@@ -172,7 +163,7 @@ ModelFigures::ModelFigures(const ReproduceOptions& options) : options_(options) 
   const ReproduceModels& language = options.language;
   for (const std::string& model : language.models) {
     models_.push_back(load_model(find_model(model)));
-    std::string name = file_name_of(models_.back().spec.name);
+    std::string name = plain_name(models_.back().spec.name);
     if (std::find(file_names_.begin(), file_names_.end(), name) != file_names_.end()) {
       name += fmt::format("-{}", models_.size());
     }

@@ -201,7 +201,8 @@ form.addEventListener("change", event => {
 const KEYS = {
   ArrowLeft: () => ({place: Math.max(0, state.place - 1)}),
   ArrowRight: () => ({place: Math.min(data.layers.length - 1, state.place + 1)}),
-  r: () => ({view: "raw"}), n: () => ({view: "normalised"}), d: () => ({view: "difference"}),
+  r: () => ({view: "raw"}), n: () => ({view: "normalised"}),
+  d: () => data.cells.length > 1 ? {view: "difference"} : {},
   q: () => ({range: "quantile"}), s: () => ({range: "shared"}), f: () => ({range: "fixed"}),
 };
 document.addEventListener("keydown", event => {

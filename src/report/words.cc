@@ -37,4 +37,14 @@ std::string with_error(const Estimate& estimate) {
   return format(estimate.value, estimate.standard_error, 9);
 }
 
+std::string plain_name(const std::string& text) {
+  std::string name;
+  for (const char c : text) {
+    const bool plain = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+                       c == '.' || c == '-';
+    name += plain ? c : '_';
+  }
+  return name.empty() ? "map" : name;
+}
+
 }  // namespace poslens

@@ -1,4 +1,5 @@
-// plot and reproduce.
+// plot, report and reproduce.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <cstring>
@@ -139,6 +140,55 @@ TEST_F(Plot, WrongOptionsAreNamed) {
     expect_error_with(plot(out("a.svg") + " " + options), 2, message);
   }
   EXPECT_THAT(files(), ElementsAre("map.npz"));
+}
+
+class Report : public ProgramTest {
+ protected:
+  Report() {
+    for (const char* name : {"a", "b"}) {
+      EXPECT_EQ(run_program(words(fmt::format("theory --n 12 --layers 2 --alpha {} --out {}",
+                                              *name == 'a' ? 0 : 0.3, map(name))))
+                    .code,
+                0);
+    }
+  }
+  std::string map(const std::string& name) const { return path(name + ".npz").string(); }
+  Outcome report(const std::string& options, const std::string& out = "page.html") const {
+    return run_program(words("report " + options + " --out " + path(out).string()));
+  }
+};
+
+TEST_F(Report, PutsMapsIntoOnePage) {
+  const Outcome outcome = report(map("a") + " " + map("b"));
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "Report: " + path("page.html").string() + "\n");
+  EXPECT_THAT(files(),
+              ElementsAre("a.npz", "b.npz", "page.curves.csv", "page.html", "page.measures.csv"));
+  std::stringstream page;
+  page << std::ifstream(path("page.html")).rdbuf();
+  EXPECT_THAT(page.str(), HasSubstr("<h1>Attention scores of theory</h1>"));
+  EXPECT_THAT(page.str(), HasSubstr("<h3>a</h3>"));
+  EXPECT_THAT(page.str(), HasSubstr("<h3>b</h3>"));
+  EXPECT_EQ(report(map("a") + " --label x --title y --force").code, 0);
+  std::stringstream again;
+  again << std::ifstream(path("page.html")).rdbuf();
+  EXPECT_THAT(again.str(), HasSubstr("<h1>y</h1>"));
+  EXPECT_THAT(again.str(), HasSubstr("<h3>x</h3>"));
+}
+
+TEST_F(Report, WhatCannotBeIsNamed) {
+  EXPECT_EQ(run_program(words("theory --n 13 --layers 2 --out " + map("c"))).code, 0);
+  const std::string both = map("a") + " " + map("b");
+  expect_error_with(report(both, "page.pdf"), 2, "expected a file that ends in .html");
+  expect_error(report(both + " --label x"), 2, "--label: expected one for each of 2 maps, found 1");
+  expect_error(report(both + " --label x --label x"), 2, "--label x: expected labels that differ");
+  expect_error_with(report(map("a") + " " + map("c")), 1,
+                    map("c") + ": expected positions 12, as in " + map("a") + ", found 13");
+  expect_error_with(report(map("none")), 1, map("none"));
+  EXPECT_THAT(files(), ElementsAre("a.npz", "b.npz", "c.npz"));
+  write("page.curves.csv", "precious");
+  expect_error(report(both), 1,
+               path("page.curves.csv").string() + ": exists already; --force replaces it");
 }
 
 class Reproduce : public ProgramTest {};

@@ -11,6 +11,7 @@
 
 #include "embedded/d3_js.h"
 #include "poslens/error.h"
+#include "poslens/map_report.h"
 #include "report/html_chart.h"
 #include "report/html_parts.h"
 #include "report/measures_file.h"
@@ -319,6 +320,62 @@ TEST(HtmlReport, MediansOverLayersAreInTheFile) {
   EXPECT_THAT(html_report(known), HasSubstr("<b>3</b> <span>(1 to 8)</span>"));
   EXPECT_THAT(html_report(known), HasSubstr("<b>30 %</b> <span>(10 to 80)</span>"));
   EXPECT_THAT(html_report(known), HasSubstr("<dd>4 of 6</dd>"));
+}
+
+ScoreMap map_of(Source source) {
+  ScoreMap map = synthetic_cell(kSyntheticCells[0], 12, 2).map;
+  map.source = source;
+  if (source != Source::model) map.provenance.model.clear();
+  return map;
+}
+
+TEST(MapReport, ShowsMapsOfAnySourceWithoutAnAnswer) {
+  ScoreMap theory = map_of(Source::theory);
+  theory.groups = 0;
+  theory.scores_groups.clear();
+  for (float& score : theory.scores) score /= 2;
+  const MapReport report = map_report(
+      {measured_cell("the <model>", map_of(Source::model)), measured_cell("theory", theory)}, "");
+  const std::string page = markup(report.html);
+  EXPECT_EQ(what_is_not_well_formed(page), "");
+  EXPECT_THAT(page, HasSubstr("<h1>Attention scores of synthetic and theory</h1>"));
+  EXPECT_THAT(page, HasSubstr("the &lt;model&gt;"));
+  EXPECT_THAT(page, Not(HasSubstr("id=\"answer\"")));
+  EXPECT_THAT(page, Not(HasSubstr("gets positional information from")));
+  EXPECT_THAT(page, HasSubstr("Files without groups of samples"));
+  EXPECT_THAT(page, HasSubstr("value=\"difference\""));
+  EXPECT_EQ(occurrences(page, "<dt>Tokens shuffled</dt>"), 1U) << "of the model alone";
+  // Lines: a heading, and two layers of each map.
+  EXPECT_EQ(occurrences(report.measures_csv, "\n"), 5U);
+  EXPECT_EQ(occurrences(report.measures_csv, "\nthe__model_,"), 2U);
+  EXPECT_EQ(occurrences(report.measures_csv, "\ntheory,"), 2U);
+  EXPECT_THAT(report.curves_csv, HasSubstr("\ntheory,1,"));
+}
+
+TEST(MapReport, OfOneMapHasNothingToSubtract) {
+  const MapReport report = map_report({measured_cell("only", map_of(Source::simulation))}, "Mine");
+  const std::string page = markup(report.html);
+  EXPECT_EQ(what_is_not_well_formed(page), "");
+  EXPECT_THAT(page, HasSubstr("<h1>Mine</h1>"));
+  EXPECT_THAT(page, Not(HasSubstr("value=\"difference\"")));
+  EXPECT_THAT(page, Not(HasSubstr("Files without groups of samples")));
+}
+
+TEST(MapReport, CellsMustHaveOneShape) {
+  const CellResult cell = measured_cell("a", map_of(Source::model));
+  const auto message = [&](const ScoreMap& other) -> std::string {
+    try {
+      map_report({cell, measured_cell("b", other)}, "");
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_THAT(message(synthetic_cell(kSyntheticCells[0], 13, 2).map),
+              HasSubstr("b: expected positions 12, as in a, found 13"));
+  EXPECT_THAT(message(synthetic_cell(kSyntheticCells[0], 12, 3).map),
+              HasSubstr("b: expected layers 0,1, as in a, found 0,1,2"));
+  EXPECT_THROW(map_report({}, ""), Error);
 }
 
 TEST(HasSignal, NeedsTwoStandardErrors) {
