@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "report/html_parts.h"
 
@@ -55,6 +56,20 @@ std::vector<Bar> bars_of(const Analysis& analysis) {
   return bars;
 }
 
+std::vector<Bar> bars_of_effects(const Analysis& analysis) {
+  std::vector<Bar> bars;
+  const std::pair<const char*, std::string> effects[] = {{"encoding", analysis.encoding.name},
+                                                         {"mask", "the causal mask"},
+                                                         {"interaction", "only both together"}};
+  for (const auto& [name, title] : effects) {
+    const auto total = finding(analysis, fmt::format("effect_share_{}", name));
+    if (!total) return {};
+    bars.push_back(
+        {title, *total, finding(analysis, fmt::format("effect_nonrelative_share_{}", name))});
+  }
+  return bars;
+}
+
 std::string bar_row(const Bar& bar, double full) {
   const auto width = [&](double part) {
     return fmt::format("{:.2f}%", 100 * std::clamp(part / full, 0.0, 1.0));
@@ -77,20 +92,27 @@ std::string bar_row(const Bar& bar, double full) {
       bar.share ? prose(format_share(*bar.share)) + " not relative" : "within noise");
 }
 
-std::string bars_figure(const Analysis& analysis) {
-  const std::vector<Bar> bars = bars_of(analysis);
+std::string bar_rows(const char* caption, const std::vector<Bar>& bars) {
   if (bars.empty()) return "";
   double full = 1;
   for (const Bar& bar : bars) {
     const double high = confidence_interval(bar.total).high;
     full = std::max({full, bar.total.value, std::isfinite(high) ? high : 0});
   }
-  std::string text =
-      "<figure class=\"bars-figure\"><figcaption>Position signal in each cell, all layers "
-      "together, as a share of the model’s own</figcaption>\n<p class=\"key\"><i "
-      "class=\"relative\"></i>a function of the distance <i class=\"other\"></i>not relative</p>\n";
+  std::string text = fmt::format("<h3>{}</h3>\n", caption);
   for (const Bar& bar : bars) text += bar_row(bar, full);
-  return text + "</figure>\n";
+  return text;
+}
+
+std::string bars_figure(const Analysis& analysis) {
+  const std::vector<Bar> cells = bars_of(analysis);
+  if (cells.empty()) return "";
+  return "<figure class=\"bars-figure\">\n<p class=\"key\"><i class=\"relative\"></i>a function of "
+         "the distance <i class=\"other\"></i>not relative</p>\n" +
+         bar_rows("Position signal in each cell, as a share of the model’s own", cells) +
+         bar_rows("What each does, as a share of all that differs between the four cells",
+                  bars_of_effects(analysis)) +
+         "<p class=\"key\">All layers together; lines are intervals of 95 %.</p></figure>\n";
 }
 
 }  // namespace

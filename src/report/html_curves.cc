@@ -57,6 +57,32 @@ std::string curves(const Analysis& analysis) {
                 })});
 }
 
+std::string effects(const Analysis& analysis) {
+  if (analysis.effects.empty()) return "";
+  const std::pair<const char*, Effect FactorialEffects::*> lines[] = {
+      {"encoding", &FactorialEffects::encoding},
+      {"mask", &FactorialEffects::mask},
+      {"interaction", &FactorialEffects::interaction}};
+  const auto chart_of = [&](const char* title, const auto& reading) {
+    Chart chart{.title = title, .scale = ChartScale::share, .places = {}, .lines = {}};
+    for (const FactorialEffects& layer : analysis.effects) chart.places.push_back(layer.layer);
+    for (std::size_t index = 0; index < std::size(lines); ++index) {
+      ChartLine line{.title = lines[index].first, .colour = index, .value = {}};
+      for (const FactorialEffects& layer : analysis.effects) {
+        line.value.push_back(reading(layer.*lines[index].second));
+      }
+      chart.lines.push_back(std::move(line));
+    }
+    return chart;
+  };
+  return drawn({chart_of("Share of what differs between cells, all keys",
+                         [](const Effect& effect) { return effect.share; }),
+                chart_of("The same, without key 0",
+                         [](const Effect& effect) { return effect.share_without_first_key; }),
+                chart_of("Non-relative share of each effect, all keys",
+                         [](const Effect& effect) { return share_of(effect.all_keys); })});
+}
+
 std::string losses(const Analysis& analysis) {
   Chart chart{.title = "Next-token loss, nats",
               .noun = "position of the token that predicts",

@@ -39,6 +39,9 @@ std::string methods(const Analysis& analysis);
 
 // Non-relative share by layer with and without key 0, and the signal's size, as inline SVG.
 std::string curves(const Analysis& analysis);
+// Shares of the effects of encoding and mask by layer, and how much of each is not relative; empty
+// without effects.
+std::string effects(const Analysis& analysis);
 // Loss by position where it was measured, as means over bins that grow; else empty.
 std::string losses(const Analysis& analysis);
 

@@ -66,10 +66,16 @@ constexpr const char* kLayerCurves =
     "Mean scores of the layer chosen above, each minus the mean of its row: what a query adds to "
     "all its keys changes no attention. Bands are intervals of 95 %, from groups of sequences; "
     "the axis of distances and positions is logarithmic.";
+constexpr const char* kEffects =
+    "The two-by-two design: what the encoding does by itself under either mask, what the mask does "
+    "with or without encoding, and what they do only together. Each effect is a map; shares are of "
+    "the three maps’ sizes. Bars are intervals of 95 %. effects.csv has the numbers.";
 constexpr const char* kLoss =
     "Mean cross entropy of the next token, over ranges of positions that grow. What position "
     "contributes to prediction shows where the curves part. Under a full mask a token sees the one "
-    "that it predicts; the loss tells then how far the model is from what it was trained for.";
+    "that it predicts; the loss tells then how far the model is from what it was trained for. "
+    "loss.csv has every "
+    "position.";
 constexpr const char* kTables =
     "Value ± standard error. Greyed: the position signal is within two standard errors of zero, "
     "and a share of it means nothing. Layers are counted from 1 here; layer 1 is layer 0 in files "
@@ -121,6 +127,8 @@ std::string html_report(const Analysis& analysis, const std::string& heading) {
   }
   page += section("glance", "At a glance", lead, key_numbers(analysis));
   page += section("curves", "Layer by layer", kCurves, curves(analysis));
+  const std::string design = effects(analysis);
+  if (!design.empty()) page += section("effects", "What encoding and mask do", kEffects, design);
   page += section("maps", "Maps of every layer", kMaps, heat_maps(analysis));
   page += section("profiles", "By distance and by position", kLayerCurves, layer_curves(analysis));
   const std::string loss = losses(analysis);

@@ -115,6 +115,9 @@ TEST(HtmlReport, ShowsTheFindingsAsBars) {
   EXPECT_THAT(row("RoPE, full mask"), HasSubstr("class=\"relative\" style=\"width:90.50%\""));
   EXPECT_THAT(row("RoPE, full mask"), HasSubstr("left:81.91%;width:17.19%"));
   EXPECT_THAT(row("no RoPE, full mask"), HasSubstr("within noise"));
+  EXPECT_THAT(row("RoPE"), HasSubstr("class=\"relative\" style=\"width:63.00%\""));
+  EXPECT_THAT(row("RoPE"), HasSubstr("class=\"other\" style=\"width:7.00%\""));
+  EXPECT_THAT(row("the causal mask"), HasSubstr(">25.0\u00a0±\u00a01.0\u00a0%<"));
   EXPECT_EQ(row("no RoPE, causal mask"), "") << "nothing was found there";
 }
 
@@ -141,6 +144,24 @@ TEST(Chart, IsLogarithmicInPositions) {
                                       .lines = {{"a", 0, {{1.0}, {10.0}, {100.0}}, false}}});
   EXPECT_THAT(svg, HasSubstr("d=\"M46.0 230.0L166.7 121.0L408.0 12.0\""));
   EXPECT_THAT(svg, Not(HasSubstr("<title>")));
+}
+
+TEST(HtmlReport, ShowsTheEffectsOfEncodingAndMask) {
+  Analysis known = analysis();
+  EXPECT_THAT(html_report(known), Not(HasSubstr("What encoding and mask do")));
+  for (int layer = 0; layer < 2; ++layer) {
+    FactorialEffects effects;
+    effects.layer = layer;
+    effects.encoding.share = {0.7, 0.01};
+    effects.mask.share_without_first_key = {0.25};
+    effects.interaction.all_keys.total = {4, 1};
+    effects.interaction.all_keys.nonrelative_share = {0.9, 0.03};
+    known.effects.push_back(effects);
+  }
+  const std::string page = html_report(known);
+  EXPECT_THAT(page, HasSubstr("<title>encoding, layer 2: 70.0\u00a0±\u00a01.0\u00a0%</title>"));
+  EXPECT_THAT(page, HasSubstr("<title>mask, layer 1: 25.0\u00a0%</title>"));
+  EXPECT_THAT(page, HasSubstr("<title>interaction, layer 1: 90.0\u00a0±\u00a03.0\u00a0%</title>"));
 }
 
 TEST(HtmlReport, ShowsTheLossWhereItIsKnown) {

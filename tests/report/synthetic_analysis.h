@@ -98,7 +98,11 @@ inline Analysis synthetic_analysis(std::int64_t n, int layers, std::int64_t meas
   analysis.findings = {{"nonrelative_share_rope_causal", {0.45, 0.01}},
                        {"total_left_rope_full", {0.905, 0.027, {0.9, 0.9, 0.9, 0.92}}},
                        {"nonrelative_share_rope_full", {-0.003, 0.009}},
-                       {"total_left_nope_full", {-0.0004, 0.002}}};
+                       {"total_left_nope_full", {-0.0004, 0.002}},
+                       {"effect_share_encoding", {0.7, 0.01}},
+                       {"effect_nonrelative_share_encoding", {0.1, 0.01}},
+                       {"effect_share_mask", {0.25, 0.01}},
+                       {"effect_share_interaction", {0.05, 0.01}}};
   for (const SyntheticCell& cell : kSyntheticCells) {
     CellResult result = synthetic_cell(cell, n, layers);
     result.layers = measure(synthetic_cell(cell, measured, layers).map);
