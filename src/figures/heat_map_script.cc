@@ -211,15 +211,15 @@ std::string heat_map_script(const std::vector<ScriptPanel>& panels, const Figure
     text += "\nset contour base\nunset surface\n" + contours + "unset contour\nset surface\n";
   }
   text += "set multiplot";
-  if (!options.title.empty()) {
-    text += fmt::format("\nset label 1 {} at screen 0.5,{:.6f} center font ',{:.4g}' front",
-                        gnuplot_string(options.title), 1 - title_place(layout) / layout.height,
-                        1.2 * unit);
+  for (std::size_t line = 0; line < layout.title.size(); ++line) {
+    text += fmt::format("\nset label {} {} at screen 0.5,{:.6f} center font ',{:.4g}' front",
+                        line + 1, gnuplot_string(layout.title[line]),
+                        1 - title_place(layout, line) / layout.height, 1.2 * unit);
   }
   text += "\n";
   for (std::size_t index = 0; index < panels.size(); ++index) {
     text += panel_block(panels, index, options, terminal, layout);
-    if (index == 0 && !options.title.empty()) text += "unset label 1\n";
+    if (index == 0 && !layout.title.empty()) text += "unset label\n";
   }
   return text + "\nunset multiplot\nunset output\n";
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <sstream>
 
 #include "poslens/error.h"
 
@@ -15,6 +16,8 @@ constexpr double kLeft = 6.4;  // tick labels and the axis' name
 constexpr double kRight = 1;
 constexpr double kTop = 1;
 constexpr double kFigureTitle = 2.3;
+constexpr double kTitleLine = 1.5;        // of every further line
+constexpr double kTitleCharacter = 0.72;  // as wide as one may be: 0.6 of a font 1.2 times as large
 constexpr double kPanelTitle = 2.3;
 constexpr double kBottom = 4.3;
 constexpr double kGap = 1.4;     // between panels
@@ -24,6 +27,24 @@ constexpr double kBarLabels = 4.8;
 constexpr double kBar = kBarGap + kBarWidth + kBarLabels;
 
 constexpr double kSmallestPanel = 20;  // points
+
+std::size_t characters(const std::string& text) {
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
+}
+
+std::vector<std::string> lines_of(const std::string& text, std::size_t longest) {
+  std::vector<std::string> lines;
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
+    if (!lines.empty() && characters(lines.back()) + 1 + characters(word) <= longest) {
+      lines.back() += ' ' + word;
+    } else {
+      lines.push_back(word);
+    }
+  }
+  return lines;
+}
 
 }  // namespace
 
@@ -50,8 +71,11 @@ Layout layout_of(std::size_t panels, bool shared_bar, const FigureOptions& optio
   layout.step_x = layout.panel + (shared_bar ? kGap : kBar) * layout.em;
   layout.step_y = layout.panel + (kPanelTitle + kGap / 2) * layout.em;
   layout.left = kLeft * layout.em;
-  layout.top = (kTop + (options.title.empty() ? 0 : kFigureTitle)) * layout.em;
   layout.width = beside + columns * layout.panel;
+  layout.title =
+      lines_of(options.title, static_cast<std::size_t>(layout.width / layout.em / kTitleCharacter));
+  const auto lines = static_cast<double>(layout.title.size());
+  layout.top = (kTop + (lines == 0 ? 0 : kFigureTitle + kTitleLine * (lines - 1))) * layout.em;
   layout.height = layout.top + static_cast<double>(layout.rows) * layout.step_y +
                   (kBottom - kGap / 2) * layout.em;
   return layout;
@@ -75,6 +99,8 @@ Box bar_box(const Layout& layout, std::size_t row, std::size_t column) {
   return {left, left + kBarWidth * layout.em / layout.width, box.bottom, box.top};
 }
 
-double title_place(const Layout& layout) { return (kTop + kFigureTitle / 4) * layout.em; }
+double title_place(const Layout& layout, std::size_t line) {
+  return (kTop + kFigureTitle / 4 + kTitleLine * static_cast<double>(line)) * layout.em;
+}
 
 }  // namespace poslens

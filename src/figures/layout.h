@@ -2,6 +2,8 @@
 // Where the panels of a figure stand. Lengths in points, from the top left corner.
 
 #include <cstddef>
+#include <string>
+#include <vector>
 
 #include "poslens/figure.h"
 
@@ -19,6 +21,7 @@ struct Layout {
   double top = 0;   // of the first row's title
   double width = 0;
   double height = 0;
+  std::vector<std::string> title;  // in lines that fit the width, unless a word does not
 };
 
 struct Box {
@@ -31,7 +34,7 @@ Layout layout_of(std::size_t panels, bool shared_bar, const FigureOptions& optio
 Box panel_box(const Layout& layout, std::size_t row, std::size_t column);
 Box bar_box(const Layout& layout, std::size_t row, std::size_t column);
 
-// How far below the upper edge the figure's title stands in the middle.
-double title_place(const Layout& layout);
+// How far below the upper edge a line of the figure's title stands in the middle.
+double title_place(const Layout& layout, std::size_t line);
 
 }  // namespace poslens

@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -179,6 +180,29 @@ TEST(DrawHeatMaps, TheFigureIsAsWideAsAskedAndItsPanelsAreSquare) {
   };
   EXPECT_NEAR(side("width=\"", "lmargin at screen ", "rmargin at screen "), 100, 0.3);
   EXPECT_NEAR(side("height=\"", "bmargin at screen ", "tmargin at screen "), 100, 0.3);
+}
+
+TEST(DrawHeatMaps, ALongTitleIsBrokenIntoLines) {
+  FigureOptions options;
+  options.title = "one two three four five six seven eight nine ten eleven αβγδεζηθικλμν twelve";
+  const std::vector<Panel> one = {causal_panel(8, "one")};
+  const std::string script = drawn(options, ".gnuplot", one), svg = drawn(options, "", one);
+  // Letters of 1.2 times 8 points are 0.6 of that wide, at most.
+  const double longest = number_after(svg, "width=\"") * 72 / 96 / (0.6 * 1.2 * 8);
+  std::string joined;
+  double above = 1;
+  for (const std::string& label : all_after(script, "\nset label ", "\n")) {
+    const std::string line = all_after(label, " '", "'").front();
+    EXPECT_LE(std::count_if(line.begin(), line.end(), [](char c) { return (c & 0xc0) != 0x80; }),
+              longest);
+    joined += (joined.empty() ? "" : " ") + line;
+    const double place = number_after(label, "screen 0.5,");
+    EXPECT_LT(place, above);
+    above = place;
+    EXPECT_THAT(svg, HasSubstr(line));
+  }
+  EXPECT_EQ(joined, options.title);
+  EXPECT_GT(above, number_after(script, "tmargin at screen ")) << "all above the panel";
 }
 
 TEST(DrawHeatMaps, FontsReachTheFigure) {
