@@ -54,11 +54,11 @@ function(poslens_embed target file)
   target_include_directories(${target} PRIVATE ${CMAKE_CURRENT_BINARY_DIR})
 endfunction()
 
-# poslens_test(<folder> SOURCES … [DEPENDS …] [TOGETHER <suite>]): the GoogleTest program
-# test_<folder>. The tests of a suite that runs TOGETHER share one process and what it sets up.
+# poslens_test(<folder> SOURCES … [DEPENDS …] [TOGETHER <suites>]): the GoogleTest
+# program test_<folder>. The tests of a suite that runs TOGETHER share one process and what it sets up.
 # Its data folder is tests/<folder>/, as the macro POSLENS_TEST_DATA.
 function(poslens_test folder)
-  cmake_parse_arguments(ARG "" "TOGETHER" "SOURCES;DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;TOGETHER" ${ARGN})
   set(target test_${folder})
   add_executable(${target} ${ARG_SOURCES})
   target_link_libraries(${target} PRIVATE poslens::${folder} ${ARG_DEPENDS} GTest::gmock
@@ -72,11 +72,12 @@ function(poslens_test folder)
     target_compile_options(${target} PRIVATE -fno-sanitize=undefined)
   endif()
   set(together)
-  if(ARG_TOGETHER)
-    set(together TEST_FILTER "-*${ARG_TOGETHER}.*")
-    add_test(NAME ${folder}.${ARG_TOGETHER} COMMAND ${target} --gtest_filter=*${ARG_TOGETHER}.*)
-    set_tests_properties(${folder}.${ARG_TOGETHER} PROPERTIES LABELS unit TIMEOUT 300)
-  endif()
-  gtest_discover_tests(${target} TEST_PREFIX ${folder}. DISCOVERY_TIMEOUT 60 ${together}
+  foreach(suite IN LISTS ARG_TOGETHER)
+    string(APPEND together "*${suite}.*:")
+    add_test(NAME ${folder}.${suite} COMMAND ${target} --gtest_filter=*${suite}.*)
+    set_tests_properties(${folder}.${suite} PROPERTIES LABELS unit TIMEOUT 300)
+  endforeach()
+  gtest_discover_tests(${target} TEST_PREFIX ${folder}. DISCOVERY_TIMEOUT 60
+    TEST_FILTER "-${together}"
     PROPERTIES LABELS unit TIMEOUT 300)
 endfunction()
