@@ -12,6 +12,7 @@
 #include "poslens/error.h"
 #include "poslens/progress.h"
 #include "poslens/threads.h"
+#include "simd/cholesky.h"
 #include "simulation/block.h"
 
 namespace poslens {
@@ -108,23 +109,6 @@ class Pass {
   Progress& progress_;
 };
 
-// Solves A x = b in place of b for a symmetric positive definite A, given by its lower triangle row
-// after row (Cholesky).
-void solve(std::vector<double>& a, std::span<double> b) {
-  const auto row = [&](std::size_t i) { return a.data() + triangle_size(i); };
-  for (std::size_t i = 0; i < b.size(); ++i) {
-    for (std::size_t j = 0; j <= i; ++j) {
-      const double rest = row(i)[j] - std::inner_product(row(i), row(i) + j, row(j), 0.0);
-      row(i)[j] = i == j ? std::sqrt(rest) : rest / row(j)[j];
-    }
-    b[i] = (b[i] - std::inner_product(row(i), row(i) + i, b.data(), 0.0)) / row(i)[i];
-  }
-  for (std::size_t i = b.size(); i-- > 0;) {
-    for (std::size_t k = i + 1; k < b.size(); ++k) b[i] -= row(k)[i] * b[k];
-    b[i] /= row(i)[i];
-  }
-}
-
 struct Fit {
   double intercept = 0;
   std::vector<double> weights;
@@ -150,7 +134,7 @@ Fit fit(std::span<const double> sums, std::size_t key_count, double rows, double
   const double penalty =
       std::max(kPenalty * trace, kLeastPenalty * squares) / static_cast<double>(key_count);
   for (std::size_t a = 0; a < key_count; ++a) covariance[triangle_size(a) + a] += penalty;
-  solve(covariance, result.weights);
+  simd::solve_positive_definite(covariance, result.weights);
   result.intercept -= std::inner_product(mean.begin(), mean.end(), result.weights.begin(), 0.0);
   return result;
 }
