@@ -29,7 +29,10 @@ struct DecoderOptions {
   bool variance = false;  // over sequences (divided by their number - 1), of the mean over heads
   bool hidden = false;    // the mean residual stream: what enters each of `layers`, and what leaves
                           // the last of them
-  bool gram = false;      // Gram maps of `layers` (gram.h)
+  bool decode = false;    // how well a token's state tells its position, at the same places; needs
+                          // 4 sequences of 3 tokens, all in one run
+  std::int64_t decode_width = 1024;  // states of more dimensions are projected to so many for that
+  bool gram = false;                 // Gram maps of `layers` (gram.h)
   std::int64_t pool = 1;  // maps are means over pool x pool blocks of pairs; 1: not pooled
   std::optional<WorkRange> part{};  // run these of the batch's sequences alone
   bool loss = true;                 // ignored unless the last layer is among `layers`
@@ -37,6 +40,8 @@ struct DecoderOptions {
 
   // Throws UsageError naming the option, the value and what is allowed.
   void validate(const ModelSpec& spec) const;
+  // The same for what `decode` needs.
+  void validate_decode(std::int64_t length, std::int64_t sequences) const;
 };
 
 // Token ids, sequence after sequence, each of `length`.

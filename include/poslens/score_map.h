@@ -76,6 +76,13 @@ struct ScoreMap {
   // `layers`, and what leaves the last of them, before the final norm.
   std::int64_t hidden_width = 0;
   std::vector<float> hidden;
+  // How well a linear map of one token's state in the same places tells its position (probe
+  // --decode): R^2 and mean absolute error in positions, [layers + 1], and [groups, layers + 1]
+  // without each of the groups of sequences that it was tested on.
+  std::vector<double> decoding_r2;
+  std::vector<double> decoding_error;
+  std::vector<double> decoding_r2_leave_one_out;
+  std::vector<double> decoding_error_leave_one_out;
   // Gram maps by name (gram.h), [layers, n, n] each.
   std::map<std::string, std::vector<float>> gram;
   // Pooled maps: n counts blocks of `pool` positions (the last may be shorter), every entry of a

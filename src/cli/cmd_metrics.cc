@@ -11,6 +11,7 @@
 #include "cli/options.h"
 #include "poslens/measures.h"
 #include "report/measures_file.h"
+#include "report/position_file.h"
 
 namespace poslens::cli {
 namespace {
@@ -25,14 +26,19 @@ struct Options {
 
 // Tables beside the first one.
 std::string tables(const Options& options, const std::vector<LayerMeasures>& layers,
-                   const std::vector<std::vector<LayerMeasures>>& heads) {
-  if (!options.all && options.subjects.empty() && !options.heads) return measures_table(layers);
+                   const std::vector<std::vector<LayerMeasures>>& heads,
+                   const PositionDecoding& position) {
+  if (!options.all && options.subjects.empty() && !options.heads) {
+    const std::string table = position_table(position);
+    return measures_table(layers) + (table.empty() ? "" : "\n") + table;
+  }
   std::string text = "without the first key in the second line of each layer\n";
   std::vector<std::string> subjects = options.subjects;
   if (options.all) subjects = measure_subjects();
   if (subjects.empty()) subjects = {"decomposition"};
   for (const std::string& subject : subjects) {
-    const std::string table = subject_table(subject, layers, heads);
+    const std::string table = subject == kPositionSubject ? position_table(position)
+                                                          : subject_table(subject, layers, heads);
     text +=
         fmt::format("\n{}\n{}", subject,
                     table.empty() ? "     unknown: see docs/metrics.md, what each needs\n" : table);
@@ -46,8 +52,10 @@ void run(const Options& options) {
     const ScoreMap map = load_score_map(path);
     std::vector<LayerMeasures> layers;
     std::vector<std::vector<LayerMeasures>> heads;
+    PositionDecoding position;
     try {
       layers = measure(map);
+      position = position_decoding(map);
       if (options.json || options.heads) heads = measure_heads(map);
       if (options.heads && heads.empty()) {
         throw Error("expected scores_heads (`poslens probe --per-head`), found none");
@@ -63,6 +71,7 @@ void run(const Options& options) {
                       {"pool", map.pool},
                       {"changes", map.provenance.changes},
                       {"groups", map.groups},
+                      {"position", position_json(position)},
                       {"layers", all_measures_json(layers, heads)}});
       continue;
     }
@@ -74,7 +83,7 @@ void run(const Options& options) {
         to_string(map.stage), extent, changes_in_words(map.provenance),
         map.groups > 1 ? fmt::format("{} groups of samples", map.groups)
                        : "no groups of samples: sampling noise counts as signal",
-        tables(options, layers, heads));
+        tables(options, layers, heads, position));
   }
   if (options.json) {
     std::cout << list.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';

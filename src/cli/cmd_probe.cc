@@ -68,6 +68,10 @@ void add_probe(CLI::App& app) {
   command->add_flag("--hidden", decoder.hidden,
                     "Keep the mean residual stream by position: what enters each layer and what "
                     "leaves the last");
+  CLI::Option* decode = command->add_flag(
+      "--decode", decoder.decode,
+      "Fit the position of a token to its state at the same places, on the first half of the "
+      "sequences, and keep how well that does on the others");
   command->add_flag("--gram", decoder.gram,
                     "Keep the Gram maps of what passes through each layer: mean inner products of "
                     "its positions at nine places");
@@ -86,6 +90,7 @@ void add_probe(CLI::App& app) {
           "within: put the tokens of each sequence in random order")
       ->type_name("within");
   add_part_options(*command, options->probe.shard, options->checkpoint);
+  decode->excludes("--shard");
   add_output_options(*command, options->output);
   add_common_options(*command);
   command->callback([options] { run(*options); });

@@ -136,7 +136,23 @@ void add_by_position(const LayerMeasures& measures, Json& json) {
 std::vector<std::string> measure_subjects() {
   std::vector<std::string> names;
   for (const Subject& subject : subjects()) names.push_back(subject.name);
+  names.emplace_back(kPositionSubject);
   return names;
+}
+
+std::string position_table(const PositionDecoding& decoding) {
+  if (decoding.rows.empty()) return {};
+  std::string text = fmt::format(
+      "one token's position from {}, by a linear fit; {} positions, error at random {:.4g}, "
+      "of the middle {:.4g}\n{:>9}  {:<21}  error, positions\n",
+      decoding.of_scores ? "its scores in one sample" : "its state in one sequence",
+      decoding.positions, decoding.chance, decoding.middle, "layer", "R^2");
+  for (const PositionDecoding::Row& row : decoding.rows) {
+    text += fmt::format("{:>9}  {:<21}  {}\n",
+                        fmt::format("{}{}", row.leaves ? "after " : "", row.layer),
+                        with_error(row.r2), with_error(row.error));
+  }
+  return text;
 }
 
 std::string subject_table(const std::string& subject, const std::vector<LayerMeasures>& layers,

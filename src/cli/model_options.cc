@@ -53,6 +53,7 @@ void ModelOptions::validate() const {
     throw UsageError("--pool " + std::to_string(decoder.pool) + ": expected 1 to " +
                      std::to_string(corpus.length) + ", the length of a sequence");
   }
+  decoder.validate_decode(corpus.length, corpus.sequences);
 }
 
 void add_intervene_option(CLI::App& command, std::vector<Intervention>& interventions) {

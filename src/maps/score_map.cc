@@ -27,6 +27,17 @@ constexpr std::pair<const char*, std::vector<double> ScoreMap::*> kLayerNumbers[
     {"readout_error", &ScoreMap::readout_error},
 };
 
+// The same for what enters each layer and what leaves the last; the second without each of some
+// groups of sequences.
+constexpr std::pair<const char*, std::vector<double> ScoreMap::*> kPlaneNumbers[] = {
+    {"decoding_r2", &ScoreMap::decoding_r2},
+    {"decoding_error", &ScoreMap::decoding_error},
+};
+constexpr std::pair<const char*, std::vector<double> ScoreMap::*> kPlaneGroups[] = {
+    {"decoding_r2_leave_one_out", &ScoreMap::decoding_r2_leave_one_out},
+    {"decoding_error_leave_one_out", &ScoreMap::decoding_error_leave_one_out},
+};
+
 // Takes arrays out of an archive, checking type and shape.
 class ArrayReader {
  public:
@@ -141,6 +152,16 @@ void save(const ScoreMap& map, const std::filesystem::path& path) {
     const std::vector<double>& values = map.*field;
     if (!values.empty()) arrays.push_back(array_ref(name, {layers}, std::span(values)));
   }
+  for (const auto& [name, field] : kPlaneNumbers) {
+    const std::vector<double>& values = map.*field;
+    if (!values.empty()) arrays.push_back(array_ref(name, {layers + 1}, std::span(values)));
+  }
+  for (const auto& [name, field] : kPlaneGroups) {
+    const std::vector<double>& values = map.*field;
+    if (values.empty()) continue;
+    const std::int64_t groups = std::ssize(values) / (layers + 1);
+    arrays.push_back(array_ref(name, {groups, layers + 1}, std::span(values)));
+  }
   if (!map.hidden_norm.empty()) {
     arrays.push_back(array_ref("hidden_norm", {layers + 1, map.n}, std::span(map.hidden_norm)));
   }
@@ -212,6 +233,14 @@ ScoreMap load_score_map(const std::filesystem::path& path) {
   }
   for (const auto& [name, field] : kLayerNumbers) {
     if (reader.has(name)) map.*field = reader.take<double>(name, ArrayType::f64, {layers});
+  }
+  for (const auto& [name, field] : kPlaneNumbers) {
+    if (reader.has(name)) map.*field = reader.take<double>(name, ArrayType::f64, {layers + 1});
+  }
+  for (const auto& [name, field] : kPlaneGroups) {
+    if (!reader.has(name)) continue;
+    const std::int64_t groups = reader.shape(name, 2)[0];
+    map.*field = reader.take<double>(name, ArrayType::f64, {groups, layers + 1});
   }
   map.hidden_norm = reader.take_if("hidden_norm", {layers + 1, map.n});
   map.hidden_cosine = reader.take_if("hidden_cosine", {layers + 1, map.n, map.n});

@@ -8,6 +8,7 @@
 
 #include "model/attention.h"
 #include "model/buffer.h"
+#include "model/decoding_sums.h"
 #include "model/gram_sums.h"
 #include "model/hidden_sums.h"
 #include "model/layer_weights.h"
@@ -45,14 +46,15 @@ template <typename T>
 class Runner {
  public:
   Runner(const Checkpoint& checkpoint, const ModelSpec& spec, const TokenBatch& batch,
-         const RunPlan& plan, int threads, ScoreSums& sums, HiddenSums& hidden, GramSums& gram,
-         std::vector<double>& loss)
+         const RunPlan& plan, int threads, ScoreSums& sums, HiddenSums& hidden,
+         DecodingSums& decoding, GramSums& gram, std::vector<double>& loss)
       : checkpoint_(checkpoint),
         spec_(spec),
         batch_(batch),
         plan_(plan),
         sums_(sums),
         hidden_(hidden),
+        decoding_(decoding),
         gram_(gram, batch.length),
         loss_(loss),
         products_(size_of(threads)),
@@ -68,15 +70,16 @@ class Runner {
     const int layers = plan_.run_layers;
     const int steps = layers + (plan_.loss ? 1 : 0);
     for (first_ = part.first + state.done; first_ < part.last; first_ += sequences_) {
-      sequences_ = std::min(plan_.chunk_sequences, part.last - first_);
+      sequences_ =
+          decoding_.start_chunk(state.done, std::min(plan_.chunk_sequences, part.last - first_));
       const double step = static_cast<double>(tokens()) / steps;
       embed();
       for (int layer = 0; layer < layers; ++layer) {
-        hidden_.add(layer, stream_.data(), sequences_);
+        observe_stream(layer);
         run_layer(layer);
         progress.advance(step);
       }
-      hidden_.add(layers, stream_.data(), sequences_);
+      observe_stream(layers);
       if (plan_.loss) {
         run_head();
         progress.advance(step);
@@ -122,6 +125,12 @@ class Runner {
         if (norm.kind != NormSpec::Kind::none) apply_norm<float>(norm, row, row);
       }
     });
+  }
+
+  // What enters a layer, or leaves the one before.
+  void observe_stream(int layer) {
+    hidden_.add(layer, stream_.data(), sequences_);
+    decoding_.add(layer, stream_.data(), sequences_, products_);
   }
 
   void run_layer(int number) {
@@ -402,6 +411,7 @@ class Runner {
   const RunPlan& plan_;
   ScoreSums& sums_;
   HiddenSums& hidden_;
+  DecodingSums& decoding_;
   GramRows<T> gram_;
   std::vector<double>& loss_;
 
@@ -432,23 +442,27 @@ ScoreMap run_decoder(const Checkpoint& checkpoint, const ModelSpec& spec, const 
   const std::int64_t sequences = plan.sequences.size();
   ScoreSums sums(spec, options, plan.layers, batch.length, plan.sequences);
   HiddenSums hidden(options, plan.layers, batch.length, spec.hidden);
+  DecodingSums decoding(options, plan.layers, batch, spec.hidden, plan.block_tokens);
   GramSums gram(spec, options, plan.layers, batch.length);
   std::vector<double> loss(plan.loss ? size_of(batch.length - 1) : 0);
   RunState state;
   sums.add_to(state);
   hidden.add_to(state);
+  decoding.add_to(state);
   gram.add_to(state);
   if (plan.loss) state.arrays.push_back({"loss", std::span(loss)});
   if (hooks.start) hooks.start(state);
   if (options.compute_type == ComputeType::f32) {
-    Runner<float>(checkpoint, spec, batch, plan, threads, sums, hidden, gram, loss)
+    Runner<float>(checkpoint, spec, batch, plan, threads, sums, hidden, decoding, gram, loss)
         .run(state, hooks);
   } else {
-    Runner<simd::BFloat16>(checkpoint, spec, batch, plan, threads, sums, hidden, gram, loss)
+    Runner<simd::BFloat16>(checkpoint, spec, batch, plan, threads, sums, hidden, decoding, gram,
+                           loss)
         .run(state, hooks);
   }
   ScoreMap map = sums.finish();
   hidden.finish(sequences, map);
+  decoding.finish(map);
   gram.finish(sequences, map);
   for (double& value : loss) value /= static_cast<double>(sequences);
   map.loss = std::move(loss);

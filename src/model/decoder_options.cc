@@ -53,4 +53,22 @@ void DecoderOptions::validate(const ModelSpec& spec) const {
   }
 }
 
+void DecoderOptions::validate_decode(std::int64_t length, std::int64_t sequences) const {
+  if (!decode) return;
+  if (sequences < 4) {
+    throw UsageError(
+        fmt::format("--decode: expected at least 4 sequences, two to fit and two to test, found {}",
+                    sequences));
+  }
+  if (length < 3) {
+    throw UsageError(fmt::format(
+        "--decode: expected sequences of at least 3 tokens, of which the first is left out, found "
+        "{}",
+        length));
+  }
+  if (decode_width < 1) {
+    throw UsageError(fmt::format("decode_width {}: expected a whole number from 1", decode_width));
+  }
+}
+
 }  // namespace poslens

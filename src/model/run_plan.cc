@@ -6,6 +6,7 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "model/decoding_sums.h"
 #include "model/gram_sums.h"
 #include "model/hidden_sums.h"
 #include "model/layer_weights.h"
@@ -129,6 +130,11 @@ RunPlan plan_run(const ModelSpec& spec, const TokenBatch& batch, const DecoderOp
       plan.sequences.last > batch.sequences()) {
     throw std::logic_error("a part that is not of the batch");
   }
+  options.validate_decode(batch.length, batch.sequences());
+  if (options.decode && plan.sequences.size() < batch.sequences()) {
+    throw UsageError(
+        "--decode: expected no --shard: a fit to some of the sequences is no part of one to all");
+  }
   plan.pool = options.pool;
   plan.layers = options.layers;
   if (plan.layers.empty()) {
@@ -141,7 +147,7 @@ RunPlan plan_run(const ModelSpec& spec, const TokenBatch& batch, const DecoderOp
   }
   plan.loss = options.loss && batch.length > 1 && plan.last_layer() + 1 == std::ssize(spec.layers);
 
-  plan.whole_last_layer = plan.loss || options.hidden || options.gram;
+  plan.whole_last_layer = plan.loss || options.hidden || options.decode || options.gram;
   plan.run_layers = GramSums::run_layers(spec, options, plan.last_layer());
 
   // Enough rows to keep the product kernels busy (wide weights come from memory, and want more),
@@ -158,7 +164,8 @@ RunPlan plan_run(const ModelSpec& spec, const TokenBatch& batch, const DecoderOp
   const Widths widths = widest(spec, plan.run_layers, element);
   const std::int64_t per_token = spec.hidden * (kFloat + element * (options.gram ? 4 : 1)) +
                                  2 * element * (widths.query + widths.key) +
-                                 2 * kFloat * (spec.vocabulary / plan.loss_blocks.vocabulary + 2);
+                                 2 * kFloat * (spec.vocabulary / plan.loss_blocks.vocabulary + 2) +
+                                 DecodingSums::token_bytes(options, spec.hidden);
   const std::int64_t per_worker =
       plan.block_tokens *
           (element * (spec.hidden + widths.feed_forward) +
@@ -167,9 +174,11 @@ RunPlan plan_run(const ModelSpec& spec, const TokenBatch& batch, const DecoderOp
           ((kFloat + 2 * element) * spec.hidden + kFloat * plan.block_tokens) +
       tile_bytes(spec, plan, options, batch.length, element, threads);
   const std::int64_t layers = std::ssize(plan.layers);
-  const std::int64_t maps = ScoreSums::bytes(spec, options, layers, batch.length) +
-                            HiddenSums::bytes(options, layers, batch.length, spec.hidden) +
-                            GramSums::bytes(options, layers, batch.length);
+  const std::int64_t maps =
+      ScoreSums::bytes(spec, options, layers, batch.length) +
+      HiddenSums::bytes(options, layers, batch.length, spec.hidden) +
+      GramSums::bytes(options, layers, batch.length) +
+      DecodingSums::bytes(options, layers, batch, spec.hidden, plan.block_tokens, threads);
   const std::int64_t fixed = maps + widths.weights + threads * per_worker +
                              strip_bytes(plan, options, batch.length, threads);
   const std::int64_t per_sequence = per_token * batch.length;

@@ -52,6 +52,13 @@ std::vector<std::pair<std::string, std::string>> option_list(const Corpus& corpu
         std::pair("gram", decoder.gram)}) {
     if (on) list.emplace_back(name, "on");
   }
+  if (decoder.decode) {
+    list.emplace_back("decode",
+                      spec.hidden > decoder.decode_width
+                          ? fmt::format("states of {} dimensions, projected at random to {}",
+                                        spec.hidden, decoder.decode_width)
+                          : fmt::format("states of {} dimensions", spec.hidden));
+  }
   if (options.shuffle) list.emplace_back("shuffle", "within");
   if (options.shard) list.emplace_back("shard", options.shard->text());
   return list;

@@ -42,7 +42,8 @@ TEST_F(ProbeMemory, IsTheSameForEightAndEightHundredSequences) {
   if (test::kSanitized) GTEST_SKIP() << "sanitizers take memory of their own";
   tiny_model().write(path("tiny.gguf").string());
   write_documents(800);
-  for (const std::string options : {"--layers 0-1", "--layers 0 --hidden --variance --pool 16"}) {
+  for (const std::string options :
+       {"--layers 0-1", "--layers 0 --hidden --decode --variance --pool 16"}) {
     const double few = peak(options + " --sequences 8");
     const double many = peak(options + " --sequences 800");
     EXPECT_LT(many - few, 12 * kMegabyte) << options << ": " << few << " and " << many;
@@ -73,7 +74,7 @@ TEST_F(ProbeMemory, StaysWithinWhatIsAllowed) {
   write_documents(16);
   const double program = peak("--layers 0 --sequences 1");
   for (const std::string options : {"--gram --hidden --probs", "--per-head --variance",
-                                    "--pool 8 --per-head --variance --probs"}) {
+                                    "--pool 8 --per-head --variance --probs --decode"}) {
     const double taken = peak(options + " --sequences 16 --memory 400MiB") - program;
     EXPECT_LT(taken, 400 * 1.05 * 1.048576 * kMegabyte) << options;
   }

@@ -194,6 +194,20 @@ TEST_F(Probe, HiddenStatesAndGramMaps) {
   EXPECT_GT(square, 0);
 }
 
+TEST_F(Probe, DecodesPositions) {
+  const std::string base = "--text @book.txt --length 8 --sequences 5 --layers 0,2 --decode ";
+  const ScoreMap map = run(base);
+  EXPECT_EQ(map.decoding_r2.size(), 3u);
+  const std::pair<std::string, std::string> option{"decode", "states of 16 dimensions"};
+  EXPECT_THAT(map.provenance.options, testing::Contains(option));
+  const Outcome outcome = run_program({"metrics", path("map.npz").string()});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out,
+              HasSubstr("\none token's position from its state in one sequence, by a linear fit; 7 "
+                        "positions, error at random 2.286, of the middle 1.714\n    layer  R^2"));
+  EXPECT_THAT(outcome.out, HasSubstr("\n  after 2  "));
+}
+
 TEST_F(Probe, PooledMapsAreMeasuredPlottedAndSubtracted) {
   const std::string base = "--text @book.txt --length 25 --sequences 2 --groups 2 ";
   const ScoreMap map = run(base + "--pool 4 --probs --variance --per-head --hidden");
@@ -290,6 +304,10 @@ TEST_F(Probe, BadOptions) {
        "--pool 11: expected 1 to 10, the length of a sequence"},
       {"--text @book.txt --length 10 --sequences 2 --pool 2 --gram",
        "--pool 2: expected without --gram, whose maps are not pooled"},
+      {"--text @book.txt --length 10 --sequences 3 --decode",
+       "--decode: expected at least 4 sequences, two to fit and two to test, found 3"},
+      {"--text @book.txt --length 10 --sequences 8 --decode --shard 1/2",
+       "--decode excludes --shard"},
   };
   for (const auto& [options, message] : cases) {
     expect_error_with(probe(options), 2, "poslens: error: " + message);

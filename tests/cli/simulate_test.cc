@@ -68,6 +68,11 @@ TEST_F(Simulate, KeepsTheReadout) {
   EXPECT_LT(map.readout_error[0], 0.5);
   EXPECT_EQ(map.provenance.options.back(),
             std::pair(std::string("readout-keys"), std::string("3")));
+  const Outcome outcome =
+      run_program({"metrics", path("a.npz").string(), "--measures", "position"});
+  EXPECT_NE(outcome.out.find("from its scores in one sample, by a linear fit; 6 positions"),
+            std::string::npos)
+      << outcome.out << outcome.err;
 }
 
 TEST_F(Simulate, WrongPartsAreRefused) {

@@ -41,6 +41,10 @@ ScoreMap full_map() {
   map.monotonicity = {0.125, 0.25};
   map.readout_r2 = {0.5, 0.625};
   map.readout_error = {3, 4};
+  map.decoding_r2 = {0.5, 0.25, 0.125};
+  map.decoding_error = {1, 2, 3};
+  map.decoding_r2_leave_one_out = {1, 2, 3, 4, 5, 6};
+  map.decoding_error_leave_one_out = {7, 8, 9, 10, 11, 12};
   map.hidden_norm = numbers(3 * 3, 500);
   map.hidden_cosine = numbers(3 * 9, 600);
   map.gram = {{"heads", numbers(18, 800)}, {"layer_output", numbers(18, 900)}};
@@ -91,6 +95,10 @@ void expect_same(const ScoreMap& a, const ScoreMap& b) {
   EXPECT_EQ(a.monotonicity, b.monotonicity);
   EXPECT_EQ(a.readout_r2, b.readout_r2);
   EXPECT_EQ(a.readout_error, b.readout_error);
+  EXPECT_EQ(a.decoding_r2, b.decoding_r2);
+  EXPECT_EQ(a.decoding_error, b.decoding_error);
+  EXPECT_EQ(a.decoding_r2_leave_one_out, b.decoding_r2_leave_one_out);
+  EXPECT_EQ(a.decoding_error_leave_one_out, b.decoding_error_leave_one_out);
   EXPECT_EQ(a.hidden_norm, b.hidden_norm);
   EXPECT_EQ(a.hidden_cosine, b.hidden_cosine);
   EXPECT_EQ(a.hidden_width, b.hidden_width);

@@ -7,6 +7,7 @@
 
 #include "metrics/support.h"
 #include "poslens/error.h"
+#include "poslens/position_decoding.h"
 
 namespace poslens {
 namespace {
@@ -103,6 +104,50 @@ TEST(Measures, RowFunctionsChangeNothing) {
       EXPECT_NEAR(named_moved[k].second->value, estimate->value, 2e-5) << name;
       EXPECT_NEAR(named_moved[k].second->standard_error, estimate->standard_error, 2e-5) << name;
     }
+  }
+}
+
+// Of six tokens the first is left out. Two of five positions at random are 1.6 apart (25 pairs: 8
+// by 1, 6 by 2, 4 by 3, 2 by 4), and the middle is off by 2, 1, 0, 1, 2.
+TEST(PositionDecoding, StandsBesideWhatGuessesComeTo) {
+  ScoreMap map = ScoreMap::sized({2}, 6);
+  EXPECT_TRUE(position_decoding(map).rows.empty());
+  map.decoding_r2 = {0.5, 0.75};
+  map.decoding_error = {1, 0.5};
+  map.decoding_r2_leave_one_out = {0.5, 0.8, 0.5, 0.7};
+  map.decoding_error_leave_one_out = {0.9, 0.5, 1.1, 0.5};
+  const PositionDecoding decoding = position_decoding(map);
+  EXPECT_FALSE(decoding.of_scores);
+  EXPECT_EQ(decoding.positions, 5);
+  EXPECT_DOUBLE_EQ(decoding.chance, 1.6);
+  EXPECT_DOUBLE_EQ(decoding.middle, 1.2);
+  ASSERT_EQ(decoding.rows.size(), 2u);
+  EXPECT_EQ(decoding.rows[0].layer, 2);
+  EXPECT_FALSE(decoding.rows[0].leaves);
+  EXPECT_EQ(decoding.rows[0].r2.standard_error, 0);
+  EXPECT_NEAR(decoding.rows[0].error.standard_error, 0.1, 1e-12);
+  EXPECT_EQ(decoding.rows[1].layer, 2);
+  EXPECT_TRUE(decoding.rows[1].leaves);
+  EXPECT_NEAR(decoding.rows[1].r2.standard_error, 0.05, 1e-12);
+}
+
+TEST(PositionDecoding, OfAReadoutIsOfTheQueriesThatItRead) {
+  ScoreMap map = ScoreMap::sized({0, 1}, 9);
+  map.readout_r2 = {0, 0.5};
+  map.readout_error = {1.5, 1};
+  EXPECT_THROW(position_decoding(map), Error);
+  map.provenance.options = {{"readout-keys", "3"}};
+  const PositionDecoding decoding = position_decoding(map);
+  EXPECT_TRUE(decoding.of_scores);
+  EXPECT_EQ(decoding.positions, 6);
+  EXPECT_DOUBLE_EQ(decoding.chance, 35.0 / 18);
+  EXPECT_DOUBLE_EQ(decoding.middle, 1.5);
+  ASSERT_EQ(decoding.rows.size(), 2u);
+  EXPECT_EQ(decoding.rows[1].r2.value, 0.5);
+  EXPECT_TRUE(std::isnan(decoding.rows[1].error.standard_error));
+  for (const char* wrong : {"many", "-1", "9", ""}) {
+    map.provenance.options[0].second = wrong;
+    EXPECT_THROW(position_decoding(map), Error) << wrong;
   }
 }
 

@@ -267,6 +267,7 @@ TEST_F(ProbeParts, AResumedRunKeepsHiddenStatesGramMapsAndPooledOnes) {
   for (const int pool : {1, 4}) {
     options_.decoder.pool = pool;
     options_.decoder.hidden = true;
+    options_.decoder.decode = true;
     options_.decoder.gram = pool == 1;  // refused with a pool
     options_.decoder.memory_bytes = memory_for(4);
     const ScoreMap whole = probe(model_, corpus(), options_);
@@ -275,6 +276,9 @@ TEST_F(ProbeParts, AResumedRunKeepsHiddenStatesGramMapsAndPooledOnes) {
     const ScoreMap resumed = probe(model_, corpus(), options_, {state_file(), 1000, true});
     ASSERT_FALSE(whole.hidden.empty());
     EXPECT_EQ(resumed.hidden, whole.hidden);
+    ASSERT_EQ(whole.decoding_r2.size(), 4u);
+    EXPECT_EQ(resumed.decoding_r2, whole.decoding_r2);
+    EXPECT_EQ(resumed.decoding_error_leave_one_out, whole.decoding_error_leave_one_out);
     EXPECT_EQ(whole.gram.size(), pool == 1 ? 9 : 0);
     ASSERT_EQ(resumed.gram.size(), whole.gram.size());
     for (const auto& [stage, map] : whole.gram) {
