@@ -25,6 +25,7 @@ void run(const Options& options) {
   options.model.validate();
   AnalysisOptions analysis_options;
   analysis_options.decoder = options.model.decoder;
+  analysis_options.decoder.decode = options.model.corpus.sequences >= 4;
   analysis_options.interventions = options.interventions;
   analysis_options.seed = options.model.seed;
   analysis_options.folder = options.output.out;

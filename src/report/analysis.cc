@@ -16,6 +16,7 @@
 #include "report/group_measures.h"
 #include "report/html_report.h"
 #include "report/measures_file.h"
+#include "report/position_file.h"
 
 namespace poslens {
 namespace fs = std::filesystem;
@@ -275,6 +276,7 @@ Analysis analyze(const LoadedModel& model, const Corpus& corpus, const AnalysisO
   write_text_atomically(options.folder / "curves.csv", curves_csv(analysis));
   write_text_atomically(options.folder / "effects.csv", effects_csv(analysis));
   write_text_atomically(options.folder / "loss.csv", loss_csv(analysis));
+  write_text_atomically(options.folder / "decoding.csv", decoding_csv(analysis));
   write_text_atomically(options.folder / "measures.json", measures_json(analysis));
   write_text_atomically(options.folder / "report.html", html_report(analysis));
   for (const Cell& cell : cells) fs::remove(group_file(options.folder, cell));

@@ -11,8 +11,9 @@
 namespace poslens {
 
 // What an analysis writes beside its maps and figures, the report last.
-inline constexpr const char* kResultFiles[] = {"measures.csv", "effects.csv",   "loss.csv",
-                                               "curves.csv",   "measures.json", "report.html"};
+inline constexpr const char* kResultFiles[] = {"measures.csv", "effects.csv", "loss.csv",
+                                               "decoding.csv", "curves.csv",  "measures.json",
+                                               "report.html"};
 
 std::filesystem::path state_file(const std::filesystem::path& folder);
 

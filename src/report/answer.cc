@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "report/answer_decoding.h"
 #include "report/answer_effects.h"
 #include "report/words.h"
 
@@ -73,6 +74,7 @@ class Writer {
           "No position signal beyond noise was found in {}: more sequences may tell.", model_));
     }
     nothing_left();
+    decoding();
     method();
   }
 
@@ -322,13 +324,19 @@ class Writer {
     paragraph(text);
   }
 
+  void decoding() {
+    DecodingAnswer answer = answer_on_decoding(analysis_);
+    for (auto& [name, estimate] : answer.findings) find(name, std::move(estimate));
+    if (!answer.text.empty()) paragraph(answer.text);
+  }
+
   void method() {
     paragraph(fmt::format(
         "Position signal is how much the mean score of a query varies over the keys before it: "
         "mean squares of its deviations from the query's own mean, summed over layers. From {} "
         "sequences of {} tokens in {} groups; ± is one standard error over groups, noise is less "
-        "than two of them. Layers are counted from 1 here, as in the figures. All of this is about "
-        "mean maps and says nothing about one sequence.{}",
+        "than two of them. Layers are counted from 1 here, as in the figures. Maps are means "
+        "and say nothing about one sequence.{}",
         analysis_.sequences, analysis_.length, analysis_.groups,
         analysis_.changes.empty()
             ? ""

@@ -50,6 +50,11 @@ std::string losses(const Analysis& analysis);
 // Non-relative share of every layer and cell; then, for each cell, all measures of every layer.
 std::string tables(const Analysis& analysis);
 
+// --- html_decoding.cc ---
+
+// How well one token's state tells its position, places by cells; empty where it was not decoded.
+std::string decoding_table(const Analysis& analysis);
+
 // --- html_maps.cc ---
 
 // Small multiples of all layers, a large map and their controls; the scripts draw them from the

@@ -76,6 +76,12 @@ constexpr const char* kLoss =
     "that it predicts; the loss tells then how far the model is from what it was trained for. "
     "loss.csv has every "
     "position.";
+constexpr const char* kDecoding =
+    "What a single token knows, where maps are means: a ridge fit of its position to its state in "
+    "the residual stream, made on the first half of the sequences and tested on the others, the "
+    "first token left out. R² is 0 where nothing is known, and 1 where the position is certain; "
+    "below it the mean absolute error. ± is one standard error over groups of tested sequences. "
+    "decoding.csv has the intervals.";
 constexpr const char* kTables =
     "Value ± standard error. Greyed: the position signal is within two standard errors of zero, "
     "and a share of it means nothing. Layers are counted from 1 here; layer 1 is layer 0 in files "
@@ -133,6 +139,8 @@ std::string html_report(const Analysis& analysis, const std::string& heading) {
   page += section("profiles", "By distance and by position", kLayerCurves, layer_curves(analysis));
   const std::string loss = losses(analysis);
   if (!loss.empty()) page += section("loss", "Loss by position", kLoss, loss);
+  const std::string decoded = decoding_table(analysis);
+  if (!decoded.empty()) page += section("decoding", "Position from one token", kDecoding, decoded);
   page += section("tables", "Numbers by layer", kTables, tables(analysis));
   page += section("methods", "How this was measured", kMethods, methods(analysis));
   std::string end = "</main>\n<script>\n";

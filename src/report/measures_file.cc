@@ -7,6 +7,7 @@
 
 #include "poslens/version.h"
 #include "report/over_layers.h"
+#include "report/position_file.h"
 #include "report/words.h"
 
 namespace poslens {
@@ -75,6 +76,7 @@ Json cell_json(const CellResult& result) {
                                  {"smallest", number(spread.smallest)},
                                  {"largest", number(spread.largest)}};
   }
+  json["position"] = position_json(position_decoding(result.map));
   json["layers"] = layers_json(result.layers);
   for (std::size_t place = 0; place < result.variation.size(); ++place) {
     json["layers"][place]["off_diagonal_variation"] = estimate_json(result.variation[place]);

@@ -75,7 +75,7 @@ TEST_F(Analyze, GoesOnAfterItWasKilled) {
   };
   const auto table = [&] {
     return content(path("results/measures.csv")) + content(path("results/effects.csv")) +
-           content(path("results/curves.csv"));
+           content(path("results/decoding.csv")) + content(path("results/curves.csv"));
   };
   const std::string whole = table();
   fs::rename(path("results"), path("whole"));

@@ -64,9 +64,10 @@ class AnalysisTest : public testing::Test {
 };
 
 TEST_F(AnalysisTest, WritesEverythingItPromises) {
+  options_.decoder.decode = true;
   const Analysis analysis = analyze(model_, random_corpus(16, 12), options_);
-  std::set<std::string> expected = {"measures.csv",  "effects.csv", "loss.csv", "curves.csv",
-                                    "measures.json", "report.html", "figures"};
+  std::set<std::string> expected = {"measures.csv", "effects.csv",   "loss.csv",    "curves.csv",
+                                    "decoding.csv", "measures.json", "report.html", "figures"};
   for (const std::string& cell : kCells) expected.insert(cell + ".npz");
   std::set<std::string> found;
   for (const auto& entry : fs::directory_iterator(options_.folder)) {
@@ -91,6 +92,18 @@ TEST_F(AnalysisTest, WritesEverythingItPromises) {
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 1 + 6 * 3);
   const std::string effects = content(result("effects.csv"));
   EXPECT_EQ(std::count(effects.begin(), effects.end(), '\n'), 1 + 3 * 3);
+  const std::string decoding = content(result("decoding.csv"));
+  EXPECT_EQ(std::count(decoding.begin(), decoding.end(), '\n'), 1 + 6 * 4);
+  const ScoreMap last = load_score_map(result("control_null.npz"));
+  EXPECT_THAT(decoding,
+              HasSubstr(fmt::format("\ncontrol_null,2,leaves,{:.9g},", last.decoding_r2[3])));
+  const auto json = nlohmann::json::parse(content(result("measures.json")));
+  EXPECT_EQ(json["cells"][5]["position"]["layers"][3]["error"]["value"], last.decoding_error[3]);
+  EXPECT_THAT(content(result("report.html")), HasSubstr("Position from one token"));
+  EXPECT_THAT(analysis.answer,
+              HasSubstr("of 11 positions in the mean, a guess of the middle by 2.7"));
+  EXPECT_EQ(json["findings"]["decoding_r2_rope_causal"]["value"],
+            std::ranges::max(analysis.cells[0].map.decoding_r2));
   EXPECT_THAT(content(result("loss.csv")),
               HasSubstr(fmt::format("\n10,{:.9g},", analysis.cells[0].map.loss[10])));
 }
