@@ -22,6 +22,8 @@ struct MapReport {
   std::string html;
   std::string measures_csv;  // the numbers in it, as `analyze` writes them
   std::string curves_csv;
+  std::string loss_csv;      // empty where no map has a loss
+  std::string decoding_csv;  // empty where no map has decoded positions
 };
 
 // The page of `analyze` without its answer in words, which only its own design allows. Labels tell

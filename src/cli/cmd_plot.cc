@@ -88,6 +88,14 @@ void check(const CLI::App& command, const PlotOptions& options) {
                                  options.output.out.filename().string()));
   }
   check_output(options.output.out, options.output.force);
+  // Its script may have been edited since; both go with --force.
+  for (const char* suffix : {".gnuplot", ".data"}) {
+    std::filesystem::path file = options.output.out;
+    file += suffix;
+    if (!options.output.force && std::filesystem::exists(file)) {
+      throw Error(file.string() + ": exists already; --force replaces it");
+    }
+  }
 }
 
 void run(const CLI::App& command, PlotOptions& options) {

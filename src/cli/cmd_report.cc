@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <iostream>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "cli/commands.h"
@@ -48,9 +49,9 @@ void run(const Options& options) {
   if (page.extension() != ".html") {
     throw UsageError(fmt::format("--out {}: expected a file that ends in .html", page.string()));
   }
-  const fs::path measures = fs::path(page).replace_extension(".measures.csv");
-  const fs::path curves = fs::path(page).replace_extension(".curves.csv");
-  for (const fs::path& file : {page, measures, curves}) check_output(file, options.output.force);
+  const auto beside = [&](const char* suffix) { return fs::path(page).replace_extension(suffix); };
+  const char* suffixes[] = {".html", ".measures.csv", ".curves.csv", ".loss.csv", ".decoding.csv"};
+  for (const char* suffix : suffixes) check_output(beside(suffix), options.output.force);
   const std::vector<std::string> labels = labels_of(options);
 
   std::vector<CellResult> cells;
@@ -60,8 +61,12 @@ void run(const Options& options) {
     cells.push_back(measured_cell(labels[k], std::move(map)));
   }
   const MapReport report = map_report(cells, options.title);
-  write_text_atomically(measures, report.measures_csv);
-  write_text_atomically(curves, report.curves_csv);
+  for (const auto& [suffix, text] :
+       {std::pair(".measures.csv", &report.measures_csv),
+        std::pair(".curves.csv", &report.curves_csv), std::pair(".loss.csv", &report.loss_csv),
+        std::pair(".decoding.csv", &report.decoding_csv)}) {
+    if (!text->empty()) write_text_atomically(beside(suffix), *text);
+  }
   write_text_atomically(page, report.html);
   std::cout << fmt::format("Report: {}\n", page.string());
 }

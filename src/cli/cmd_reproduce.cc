@@ -145,6 +145,29 @@ void add_language_options(CLI::App& command, Options& options) {
                    "Draw fig11 to fig16 as published: sums over the sequences divided by 50");
 }
 
+// Options of language models with targets that have none, or --samples with nothing but such.
+void refuse_idle_options(const CLI::App& command, const Options& options) {
+  std::size_t of_models = 0;
+  for (const std::string& name : options.reproduce.targets) {
+    const std::vector<ReproduceTarget> known = reproduce_targets();
+    of_models += static_cast<std::size_t>(
+        std::count_if(known.begin(), known.end(), [&](const ReproduceTarget& target) {
+          return target.name == name && !target.needs.empty();
+        }));
+  }
+  if (of_models == 0) {
+    for (const char* option :
+         {"--length", "--sequences", "--layers", "--groups", "--cut", "--dtype", "--memory"}) {
+      if (command.count(option) == 0) continue;
+      throw UsageError(fmt::format(
+          "{}: expected with one or more of fig5 and fig11 to fig16, which are of language models",
+          option));
+    }
+  } else if (of_models == options.reproduce.targets.size() && command.count("--samples") > 0) {
+    throw UsageError("--samples: expected with a target that is simulated; see --list");
+  }
+}
+
 void take_language_options(const CLI::App& command, Options& options) {
   ReproduceModels& language = options.reproduce.language;
   if (command.count("--length") > 0) language.length = language.corpus.length;
@@ -184,6 +207,7 @@ void add_reproduce(CLI::App& app) {
   add_common_options(*command);
   command->callback([command, options] {
     if (options->list) return list();
+    refuse_idle_options(*command, *options);
     take_language_options(*command, *options);
     run(options->reproduce);
   });

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <system_error>
+#include <thread>
 #include <utility>
 
 #include "poslens/atomic_file.h"
@@ -123,13 +126,20 @@ void load_map(const LoadedModel& model, const Corpus& corpus, const AnalysisOpti
 }
 
 // Takes away what an earlier run left, so that nothing old stands beside the new.
-void clear(const AnalysisOptions& options, const std::vector<Cell>& cells) {
+void clear(const AnalysisOptions& options) {
   for (const char* name : kResultFiles) fs::remove(options.folder / name);
   fs::remove(state_file(options.folder));
-  for (const Cell& cell : cells) {
-    fs::remove(map_file(options, cell));
-    fs::remove(run_file(options, cell));
-    fs::remove(group_file(options.folder, cell));
+  // The cells of any model, not of this one alone.
+  std::vector<std::string> cells = {"control_shuffled", "control_null"};
+  for (const char* tag : {"rope", "alibi", "learned", "encoding"}) {
+    for (const char* mask : {"causal", "full"}) {
+      for (const char* with : {"", "no"}) cells.push_back(fmt::format("{}{}_{}", with, tag, mask));
+    }
+  }
+  for (const std::string& cell : cells) {
+    for (const char* suffix : {".npz", ".npz.partial", ".groups"}) {
+      fs::remove(options.folder / (cell + suffix));
+    }
   }
   fs::remove_all(options.folder / "figures");
 }
@@ -151,7 +161,16 @@ void remove_temporary_files(const fs::path& folder, const std::vector<Cell>& cel
       }
     }
   }
-  for (const fs::path& path : left) fs::remove_all(path);
+  // A program that the killed process had started may still be writing there.
+  for (const fs::path& path : left) {
+    std::error_code error;
+    for (int attempt = 0; attempt < 20; ++attempt) {
+      fs::remove_all(path, error);
+      if (!error) break;
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+    if (error) throw Error(path.string() + ": cannot be removed: " + error.message());
+  }
 }
 
 }  // namespace
@@ -249,7 +268,7 @@ Analysis analyze(const LoadedModel& model, const Corpus& corpus, const AnalysisO
     finished = load_analysis_state(options.folder, cells);
     for (CellResult& result : finished) load_map(model, corpus, options, result);
   } else {
-    clear(options, cells);
+    clear(options);
   }
   remove_temporary_files(options.folder, cells);
   fs::create_directory(options.folder / "figures");

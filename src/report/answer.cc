@@ -320,6 +320,8 @@ class Writer {
         "; {} of {} layers exceed two standard errors (the largest ratio is {:.1f}, "
         "in layer {}).",
         above, cell.variation.size(), largest, largest_layer + 1);
+    find("null_layers_beyond_noise", Estimate{static_cast<double>(above)});
+    find("null_largest_ratio", Estimate{largest});
     if (!constant) text += " Take differences of that size in the other numbers for noise.";
     paragraph(text);
   }

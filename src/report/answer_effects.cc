@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <limits>
+
 #include "report/answer.h"
 #include "report/words.h"
 
@@ -36,6 +38,8 @@ std::vector<Summary> summaries(const Analysis& analysis, Keys keys) {
   std::vector<Summary> all(3);
   for (std::size_t effect = 0; effect < all.size(); ++effect) {
     all[effect].total = over_layers(analysis, effect, keys, &Decomposition::total);
+    all[effect].nonrelative_share.value = std::numeric_limits<double>::quiet_NaN();
+    if (!beyond_noise(all[effect].total)) continue;
     all[effect].nonrelative_share =
         ratio(over_layers(analysis, effect, keys, &Decomposition::nonrelative), all[effect].total);
   }

@@ -74,8 +74,7 @@ constexpr const char* kLoss =
     "Mean cross entropy of the next token, over ranges of positions that grow. What position "
     "contributes to prediction shows where the curves part. Under a full mask a token sees the one "
     "that it predicts; the loss tells then how far the model is from what it was trained for. "
-    "loss.csv has every "
-    "position.";
+    "The file beside this page that ends in loss.csv has every position.";
 constexpr const char* kDecoding =
     "What a single token knows, where maps are means: a ridge fit of its position to its state in "
     "the residual stream, made on the first half of the sequences and tested on the others, the "
@@ -85,8 +84,8 @@ constexpr const char* kDecoding =
 constexpr const char* kTables =
     "Value ± standard error. Greyed: the position signal is within two standard errors of zero, "
     "and a share of it means nothing. Layers are counted from 1 here; layer 1 is layer 0 in files "
-    "and options. Click a heading to sort. measures.csv, beside this page, has these and all other "
-    "measures of every layer.";
+    "and options. Click a heading to sort. The file beside this page that ends in measures.csv has "
+    "these and all other measures of every layer.";
 constexpr const char* kMethods =
     "Every map here is an expectation: a mean over sequences, or over the samples of a simulation. "
     "A mean map says nothing about one sequence. Shares come from least-squares fits of the map by "

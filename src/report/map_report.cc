@@ -9,6 +9,7 @@
 #include "poslens/error.h"
 #include "report/html_report.h"
 #include "report/measures_file.h"
+#include "report/position_file.h"
 #include "report/words.h"
 
 namespace poslens {
@@ -81,8 +82,18 @@ MapReport map_report(const std::vector<CellResult>& cells, const std::string& ti
   for (const CellResult& cell : cells) {
     check_same_shape(cells.front().map, cells.front().cell.title, cell.map, cell.cell.title);
   }
-  return {html_report(analysis, title.empty() && !cells.empty() ? title_of(cells) : title),
-          measures_csv(analysis), curves_csv(analysis)};
+  MapReport report;
+  report.html = html_report(analysis, title.empty() && !cells.empty() ? title_of(cells) : title);
+  report.measures_csv = measures_csv(analysis);
+  report.curves_csv = curves_csv(analysis);
+  const auto some = [&](const auto& has) { return std::any_of(cells.begin(), cells.end(), has); };
+  if (some([](const CellResult& cell) { return !cell.map.loss.empty(); })) {
+    report.loss_csv = loss_csv(analysis);
+  }
+  if (some([](const CellResult& cell) { return !cell.map.decoding_r2.empty(); })) {
+    report.decoding_csv = decoding_csv(analysis);
+  }
+  return report;
 }
 
 }  // namespace poslens

@@ -55,6 +55,9 @@ TEST_F(Plot, KeepsWhatIsThereUnlessForced) {
   expect_error(plot(out("a.svg")), 1,
                path("a.svg").string() + ": exists already; --force replaces it");
   EXPECT_EQ(plot(out("a.svg") + " --force").code, 0);
+  std::filesystem::remove(path("a.svg"));  // its script may have been edited
+  expect_error(plot(out("a.svg")), 1,
+               path("a.svg.gnuplot").string() + ": exists already; --force replaces it");
 }
 
 TEST_F(Plot, DrawsEveryFormatAsAsked) {
@@ -221,6 +224,10 @@ TEST_F(Reproduce, WrongTargetsAreNamed) {
       "fig1 fig2 fig4 fig6 fig7 fig9 fig10 rp-fig1 rp-fig2 rp-fig3 rp-alpha rp-table theory fig5 "
       "fig11 fig12 fig13 fig14 fig15 fig16";
   expect_error(run_program({"reproduce", "fig1"}), 2, "reproduce: expected --out FOLDER");
+  expect_error_with(run_program(words("reproduce fig1 --length 8 --out x")), 2,
+                    "--length: expected with one or more of fig5");
+  expect_error_with(run_program(words("reproduce fig5 --samples 8 --out x")), 2,
+                    "--samples: expected with a target that is simulated");
   expect_error(run_program({"reproduce", "--out", path("out").string()}), 2,
                "reproduce: expected one or more of " + targets);
   expect_error(run_program({"reproduce", "fig99", "--out", path("out").string()}), 2,

@@ -218,6 +218,9 @@ TEST(EffectsAnswer, NoiseIsSaidToBeNoise) {
   EXPECT_THAT(answer_on_effects(analysis).text, HasSubstr("their interaction, which is noise"));
   EXPECT_THAT(answer_on_effects(analysis).text, HasSubstr("unknown (noise) of the interaction"));
   EXPECT_THAT(answer_on_effects(analysis).text, Not(HasSubstr("turns part")));
+  for (const auto& [name, share] : answer_on_effects(analysis).findings) {
+    EXPECT_EQ(std::isnan(share.value), name.starts_with("effect_nonrelative_share_interaction"));
+  }
   analysis.effects = {effects({4, 0}, {1, 0.9}, {1, 0.001})};
   EXPECT_THAT(answer_on_effects(analysis).text,
               HasSubstr("the mask leaves what RoPE does relative"));
