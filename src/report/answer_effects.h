@@ -13,7 +13,8 @@ namespace poslens {
 struct EffectsAnswer {
   std::string text;  // empty without effects
   // effect_share_NAME, effect_nonrelative_share_NAME and each again with _without_first_key, over
-  // all layers together, nonrelative shares NaN where the effect is noise; NAME: encoding, mask, interaction.
+  // all layers together, nonrelative shares NaN where the effect is noise; NAME: encoding, mask,
+  // interaction.
   std::vector<std::pair<std::string, Estimate>> findings;
 };
 
