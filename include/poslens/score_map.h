@@ -104,6 +104,8 @@ struct ScoreMap {
   // The map of the layer at this place in `layers` (not the layer's number).
   MatrixView<const float> layer(std::size_t place) const;
   MatrixView<const float> group_layer(std::size_t group, std::size_t place) const;
+  // Those of all groups; the mean map alone where there are none.
+  std::vector<MatrixView<const float>> group_layers(std::size_t place) const;
   // The place of a layer number in `layers`. Throws Error, naming the layers there are.
   std::size_t place_of(int layer_number) const;
 

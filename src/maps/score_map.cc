@@ -103,6 +103,15 @@ MatrixView<const float> ScoreMap::group_layer(std::size_t group, std::size_t pla
   return square(scores_groups, group * layers.size() + place, n);
 }
 
+std::vector<MatrixView<const float>> ScoreMap::group_layers(std::size_t place) const {
+  if (scores_groups.empty()) return {layer(place)};
+  std::vector<MatrixView<const float>> maps;
+  for (std::int64_t group = 0; group < groups; ++group) {
+    maps.push_back(group_layer(static_cast<std::size_t>(group), place));
+  }
+  return maps;
+}
+
 std::size_t ScoreMap::place_of(int layer_number) const {
   const auto found = std::find(layers.begin(), layers.end(), layer_number);
   if (found == layers.end()) {

@@ -101,12 +101,7 @@ std::vector<AttentionMeasures> softmax_measures(const ScoreMap& map) {
   const auto n = static_cast<std::size_t>(map.n);
   std::vector<Replicas> replicas;
   for (std::size_t place = 0; place < layers; ++place) {
-    std::vector<MatrixView<const float>> groups;
-    for (std::int64_t group = 0; group < map.groups; ++group) {
-      groups.push_back(map.group_layer(static_cast<std::size_t>(group), place));
-    }
-    if (groups.empty()) groups.push_back(map.layer(place));
-    replicas.emplace_back(std::move(groups));
+    replicas.emplace_back(map.group_layers(place));
   }
   const std::size_t count = layers == 0 ? 0 : replicas[0].count();
   std::vector<std::vector<AttentionLayer>> results(count);

@@ -199,11 +199,7 @@ Mask mask_of(MatrixView<const float> map, const Triangle& triangle) {
 }
 
 std::vector<MatrixView<const float>> groups_of(const ScoreMap& map, std::size_t place) {
-  std::vector<MatrixView<const float>> groups;
-  for (std::int64_t group = 0; group < map.groups; ++group) {
-    groups.push_back(map.group_layer(static_cast<std::size_t>(group), place));
-  }
-  if (groups.empty()) groups.push_back(map.layer(place));
+  std::vector<MatrixView<const float>> groups = map.group_layers(place);
   const auto n = static_cast<std::size_t>(std::min(map.n, kMeanFieldPositions));
   for (MatrixView<const float>& group : groups) group = {group.data(), n, n, group.stride()};
   return groups;

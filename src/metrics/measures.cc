@@ -65,14 +65,7 @@ void measure_scores(const std::vector<MatrixView<const float>>& groups, LayerMea
 }
 
 LayerMeasures measure_layer(const ScoreMap& map, std::size_t place) {
-  std::vector<MatrixView<const float>> groups;
-  if (map.scores_groups.empty()) {
-    groups.push_back(map.layer(place));
-  } else {
-    for (std::int64_t group = 0; group < map.groups; ++group) {
-      groups.push_back(map.group_layer(static_cast<std::size_t>(group), place));
-    }
-  }
+  std::vector<MatrixView<const float>> groups = map.group_layers(place);
   LayerMeasures measures;
   measures.layer = map.layers[place];
   try {

@@ -107,11 +107,7 @@ LayerCurves curves_of(MatrixView<const float> mean,
 std::vector<LayerCurves> curves_of(const ScoreMap& map) {
   std::vector<LayerCurves> curves(map.layers.size());
   parallel_for(curves.size(), [&](std::size_t place, int /*worker*/) {
-    std::vector<MatrixView<const float>> groups;
-    for (std::int64_t group = 0; group < map.groups; ++group) {
-      groups.push_back(map.group_layer(static_cast<std::size_t>(group), place));
-    }
-    curves[place] = curves_of(map.layer(place), groups);
+    curves[place] = curves_of(map.layer(place), map.group_layers(place));
   });
   return curves;
 }
