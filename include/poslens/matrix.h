@@ -40,6 +40,10 @@ class MatrixView {
   std::size_t stride_ = 0;
 };
 
+// Elements of the lower triangle, diagonal included, of a matrix with that many rows; also the
+// place where that row begins when the triangle is stored row after row.
+constexpr std::size_t triangle_size(std::size_t rows) { return rows * (rows + 1) / 2; }
+
 // A matrix that owns its elements, value-initialised.
 template <typename T>
 class Matrix {

@@ -5,14 +5,12 @@
 #include <numeric>
 #include <span>
 
+#include "poslens/matrix.h"
 #include "poslens/random.h"
 #include "poslens/threads.h"
-#include "simd/cholesky.h"
 
 namespace poslens {
 namespace {
-
-using simd::triangle_size;
 
 constexpr std::int64_t kGroups = 8;         // of tested sequences, for the jackknife
 constexpr std::int64_t kSlabTokens = 4096;  // whose products are summed in f32

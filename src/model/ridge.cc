@@ -11,8 +11,6 @@
 namespace poslens {
 namespace {
 
-using simd::triangle_size;
-
 // Means and covariances from sums of products.
 class Moments {
  public:

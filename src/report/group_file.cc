@@ -14,8 +14,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::size_t pairs(std::size_t n) { return n * (n + 1) / 2; }
-
 std::streamsize bytes(std::size_t floats) {
   return static_cast<std::streamsize>(floats * sizeof(float));
 }
@@ -27,9 +25,7 @@ void GroupFile::write(const ScoreMap& map, const fs::path& path) {
     std::ofstream file(temporary, std::ios::binary);
     std::vector<float> packed;
     for (std::size_t place = 0; place < map.layers.size(); ++place) {
-      for (std::int64_t group = 0; group < map.groups; ++group) {
-        const MatrixView<const float> view =
-            map.group_layer(static_cast<std::size_t>(group), place);
+      for (const MatrixView<const float>& view : map.group_layers(place)) {
         packed.clear();
         for (std::size_t i = 0; i < view.rows(); ++i) {
           packed.insert(packed.end(), view.row(i).begin(),
@@ -47,7 +43,7 @@ GroupFile::GroupFile(fs::path path, std::int64_t groups, const ScoreMap& map)
     : path_(std::move(path)),
       groups_(static_cast<std::size_t>(groups)),
       n_(static_cast<std::size_t>(map.n)) {
-  const std::size_t expected = map.layers.size() * groups_ * pairs(n_) * sizeof(float);
+  const std::size_t expected = map.layers.size() * groups_ * triangle_size(n_) * sizeof(float);
   std::error_code error;
   const std::uintmax_t found = fs::file_size(path_, error);
   if (error) throw Error(path_.string() + ": " + error.message());
@@ -59,7 +55,7 @@ GroupFile::GroupFile(fs::path path, std::int64_t groups, const ScoreMap& map)
 
 std::vector<Matrix<float>> GroupFile::layer(std::size_t place) const {
   std::ifstream file(path_, std::ios::binary);
-  file.seekg(bytes(place * groups_ * pairs(n_)));
+  file.seekg(bytes(place * groups_ * triangle_size(n_)));
   std::vector<Matrix<float>> maps(groups_, Matrix<float>(n_, n_));
   for (Matrix<float>& map : maps) {
     map.values().assign(n_ * n_, std::numeric_limits<float>::quiet_NaN());

@@ -47,7 +47,7 @@ bool hides_later_keys(MatrixView<const float> map) {
 }
 
 std::size_t code_count(std::size_t side, bool triangle) {
-  return triangle ? side * (side + 1) / 2 : side * side;
+  return triangle ? triangle_size(side) : side * side;
 }
 
 MapCodes encode_map(MatrixView<const float> map) {

@@ -4,11 +4,9 @@
 #include <cstddef>
 #include <span>
 
-namespace poslens::simd {
+#include "poslens/matrix.h"
 
-// Elements of the lower triangle, diagonal included, of a matrix with that many rows; also the
-// place where that row begins when the triangle is stored row after row.
-constexpr std::size_t triangle_size(std::size_t rows) { return rows * (rows + 1) / 2; }
+namespace poslens::simd {
 
 // Solves A x = b in place of b, A given by its lower triangle row after row, in whose place comes
 // the factor L of A = L L^T (Cholesky). NaN where A is not positive definite to rounding.

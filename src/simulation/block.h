@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "poslens/matrix.h"
 #include "simulation/plan.h"
 
 namespace poslens {
@@ -33,12 +34,9 @@ struct BlockSums {
   // Before each layer and after the last, where asked for: |x_i|, and the cosine of x_i and x_j, j
   // <= i, 0 if one of them is zero.
   std::vector<double> hidden_norms;    // [layers + 1, n]
-  std::vector<double> hidden_cosines;  // [layers + 1, n (n + 1) / 2]
+  std::vector<double> hidden_cosines;  // [layers + 1, triangle_size(n)]
   std::vector<std::int64_t> monotone;  // [layers]: rows whose scores increase with the key
 };
-
-// Pairs j <= i of n positions; pair (i, j) is number triangle_size(i) + j.
-constexpr std::size_t triangle_size(std::size_t n) { return n * (n + 1) / 2; }
 
 // Scores of one panel's queries in one layer, of as many samples as there are live lanes.
 struct PanelScores {
