@@ -18,17 +18,33 @@ constexpr std::size_t kLargestSide = 256;  // values per side of a map that fill
 constexpr std::size_t kBytesPerMap = 120;  // its JSON beside the codes
 constexpr double kRounderBlock = 1.25;     // so much coarser for blocks without remainder
 
+// What the length of a cell's codes depends on.
+struct CellExtent {
+  std::size_t n = 0;
+  std::size_t triangles = 0;      // layers that hide later keys
+  std::size_t squares = 0;        // the others
+  std::size_t sample_digits = 0;  // of a number of samples; 0 where one says all
+};
+
+CellExtent extent_of(const CellResult& result) {
+  CellExtent extent;
+  extent.n = static_cast<std::size_t>(result.map.n);
+  for (std::size_t place = 0; place < result.map.layers.size(); ++place) {
+    ++(hides_later_keys(result.map.layer(place)) ? extent.triangles : extent.squares);
+  }
+  const auto [least, most] = sample_range(result.map);
+  if (least != most) extent.sample_digits = std::to_string(most).size();
+  return extent;
+}
+
 // Characters of all codes with blocks of so many values.
-std::size_t characters(const Analysis& analysis, std::size_t block) {
+std::size_t characters(const std::vector<CellExtent>& cells, std::size_t block) {
   std::size_t sum = 0;
-  for (const CellResult& result : analysis.cells) {
-    const auto n = static_cast<std::size_t>(result.map.n);
-    const std::size_t side = (n + block - 1) / block;
-    const auto [least, most] = sample_range(result.map);
-    if (least != most) sum += 2 * side * side * (std::to_string(most).size() + 1);
-    for (std::size_t place = 0; place < result.map.layers.size(); ++place) {
-      sum += kBytesPerMap + 2 * code_count(side, hides_later_keys(result.map.layer(place)));
-    }
+  for (const CellExtent& cell : cells) {
+    const std::size_t side = (cell.n + block - 1) / block;
+    if (cell.sample_digits > 0) sum += 2 * side * side * (cell.sample_digits + 1);
+    sum += cell.triangles * (kBytesPerMap + 2 * code_count(side, true));
+    sum += cell.squares * (kBytesPerMap + 2 * code_count(side, false));
   }
   return sum;
 }
@@ -141,8 +157,10 @@ constexpr const char* kKeys =
 
 std::size_t block_within(const Analysis& analysis, std::size_t limit) {
   const auto n = static_cast<std::size_t>(analysis.cells.front().map.n);
+  std::vector<CellExtent> cells;
+  for (const CellResult& result : analysis.cells) cells.push_back(extent_of(result));
   std::size_t block = block_for(n, kLargestSide);
-  while (block < n && characters(analysis, block) > limit) ++block;
+  while (block < n && characters(cells, block) > limit) ++block;
   for (std::size_t even = block; static_cast<double>(even) <= kRounderBlock * block; ++even) {
     if (n % even == 0) return even;
   }
