@@ -11,6 +11,7 @@
 #include "cli/options.h"
 #include "poslens/error.h"
 #include "poslens/reproduce.h"
+#include "report/model_figures.h"
 #include "report/words.h"
 
 namespace poslens::cli {
@@ -147,14 +148,10 @@ void add_language_options(CLI::App& command, Options& options) {
 
 // Options of language models with targets that have none, or --samples with nothing but such.
 void refuse_idle_options(const CLI::App& command, const Options& options) {
-  std::size_t of_models = 0;
-  for (const std::string& name : options.reproduce.targets) {
-    const std::vector<ReproduceTarget> known = reproduce_targets();
-    of_models += static_cast<std::size_t>(
-        std::count_if(known.begin(), known.end(), [&](const ReproduceTarget& target) {
-          return target.name == name && !target.needs.empty();
-        }));
-  }
+  const std::vector<std::string>& targets = options.reproduce.targets;
+  const auto of_models = std::count_if(targets.begin(), targets.end(), [](const std::string& name) {
+    return find_model_figure(name) != nullptr;
+  });
   if (of_models == 0) {
     for (const char* option :
          {"--length", "--sequences", "--layers", "--groups", "--cut", "--dtype", "--memory"}) {
@@ -163,7 +160,7 @@ void refuse_idle_options(const CLI::App& command, const Options& options) {
           "{}: expected with one or more of fig5 and fig11 to fig16, which are of language models",
           option));
     }
-  } else if (of_models == options.reproduce.targets.size() && command.count("--samples") > 0) {
+  } else if (of_models == std::ssize(targets) && command.count("--samples") > 0) {
     throw UsageError("--samples: expected with a target that is simulated; see --list");
   }
 }

@@ -48,21 +48,12 @@ std::string palette_lines(Palette palette) {
   return text + ")\n";
 }
 
-// Labels with as few digits as tell the ticks apart.
-std::string tick_list(const std::vector<double>& ticks) {
+// Labels, where there are any, with as few digits as tell the ticks apart.
+std::string tick_list(const std::vector<double>& ticks, bool labelled = true) {
   std::string text = "(";
   for (const double tick : ticks) {
     if (text.size() > 1) text += ", ";
-    text += fmt::format("'{:.6g}' {:.12g}", tick, tick);
-  }
-  return text + ")";
-}
-
-std::string no_labels(const std::vector<double>& ticks) {
-  std::string text = "(";
-  for (const double tick : ticks) {
-    if (text.size() > 1) text += ", ";
-    text += fmt::format("'' {:.12g}", tick);
+    text += fmt::format("'{}' {:.12g}", labelled ? fmt::format("{:.6g}", tick) : "", tick);
   }
   return text + ")";
 }
@@ -156,8 +147,8 @@ std::string panel_block(const std::vector<ScriptPanel>& panels, std::size_t inde
   text += fmt::format("set xrange [-0.5:{:.1f}]\nset yrange [{:.1f}:-0.5]\n", width - 0.5,
                       height - 0.5);
   text += fmt::format("set cbrange [{:.9g}:{:.9g}]\n", panel.range.first, panel.range.second);
-  text += "set xtics " + (lowest ? tick_list(x_ticks) : no_labels(x_ticks)) + "\n";
-  text += "set ytics " + (column == 0 ? tick_list(y_ticks) : no_labels(y_ticks)) + "\n";
+  text += "set xtics " + tick_list(x_ticks, lowest) + "\n";
+  text += "set ytics " + tick_list(y_ticks, column == 0) + "\n";
   const Box bar = bar_box(layout, row, column);
   const int bar_ticks = wanted_bar_ticks(layout, bar);
   text += fmt::format("set cbtics {}\n",

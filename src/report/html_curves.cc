@@ -59,17 +59,14 @@ std::string curves(const Analysis& analysis) {
 
 std::string effects(const Analysis& analysis) {
   if (analysis.effects.empty()) return "";
-  const std::pair<const char*, Effect FactorialEffects::*> lines[] = {
-      {"encoding", &FactorialEffects::encoding},
-      {"mask", &FactorialEffects::mask},
-      {"interaction", &FactorialEffects::interaction}};
+  const auto lines = named_effects(analysis.effects.front());
   const auto chart_of = [&](const char* title, const auto& reading) {
     Chart chart{.title = title, .scale = ChartScale::share, .places = {}, .lines = {}};
     for (const FactorialEffects& layer : analysis.effects) chart.places.push_back(layer.layer);
-    for (std::size_t index = 0; index < std::size(lines); ++index) {
+    for (std::size_t index = 0; index < lines.size(); ++index) {
       ChartLine line{.title = lines[index].first, .colour = index, .value = {}};
       for (const FactorialEffects& layer : analysis.effects) {
-        line.value.push_back(reading(layer.*lines[index].second));
+        line.value.push_back(reading(*named_effects(layer)[index].second));
       }
       chart.lines.push_back(std::move(line));
     }
