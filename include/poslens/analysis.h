@@ -33,6 +33,9 @@ struct Cell {
   bool shuffled = false;
 };
 
+// That of {encoding on, off} x {causal, full mask}; tag: of the encoding.
+std::string cell_name(std::string_view tag, bool encoded, bool causal);
+
 // {encoding on, off} x {causal, full mask}, then the controls with shuffled tokens: the model as it
 // is (architecture or text?), and without encoding and mask (must be constant off the diagonal).
 // Throws Error when the model has no encoding, or no causal mask, to take away.

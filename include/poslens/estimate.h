@@ -37,6 +37,9 @@ Interval confidence_interval(const Estimate& estimate, double level = 0.95);
 Estimate combine(const std::vector<const Estimate*>& inputs,
                  const std::function<double(std::span<const double>)>& function);
 
+// Of one input or more.
+Estimate sum(const std::vector<const Estimate*>& inputs);
+
 // numerator / denominator; NaN when the denominator is not positive.
 Estimate ratio(const Estimate& numerator, const Estimate& denominator);
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "report/measures_file.h"
+#include "report/numbers.h"
 #include "report/words.h"
 
 namespace poslens::cli {
@@ -106,7 +107,7 @@ std::string lines_of(const LayerMeasures& layer, const std::string& head,
 
 Json numbers(const std::vector<double>& values) {
   Json list = Json::array();
-  for (const double value : values) list.push_back(std::isfinite(value) ? Json(value) : Json());
+  for (const double value : values) list.push_back(json_number(value));
   return list;
 }
 

@@ -78,6 +78,14 @@ Estimate combine(const std::vector<const Estimate*>& inputs,
   return jackknife(value, std::move(leave_one_out));
 }
 
+Estimate sum(const std::vector<const Estimate*>& inputs) {
+  return combine(inputs, [](std::span<const double> of) {
+    double total = 0;
+    for (const double value : of) total += value;
+    return total;
+  });
+}
+
 Estimate ratio(const Estimate& numerator, const Estimate& denominator) {
   return combine({&numerator, &denominator}, [](std::span<const double> of) {
     return of[1] > 0 ? of[0] / of[1] : std::numeric_limits<double>::quiet_NaN();

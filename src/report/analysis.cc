@@ -17,9 +17,7 @@
 #include "report/answer.h"
 #include "report/group_file.h"
 #include "report/group_measures.h"
-#include "report/html_report.h"
-#include "report/measures_file.h"
-#include "report/position_file.h"
+#include "report/result_files.h"
 
 namespace poslens {
 namespace fs = std::filesystem;
@@ -62,11 +60,7 @@ std::vector<Estimate> variations(const ScoreMap& map, const Corpus& corpus) {
   const Support support{corpus.starts_with_bos ? 1 : 0};
   std::vector<Estimate> result(map.layers.size());
   parallel_for(result.size(), [&](std::size_t place, int /*worker*/) {
-    std::vector<MatrixView<const float>> groups;
-    for (std::int64_t group = 0; group < map.groups; ++group) {
-      groups.push_back(map.group_layer(static_cast<std::size_t>(group), place));
-    }
-    result[place] = off_diagonal_variation(groups, support);
+    result[place] = off_diagonal_variation(map.group_layers(place), support);
   });
   return result;
 }
@@ -127,13 +121,13 @@ void load_map(const LoadedModel& model, const Corpus& corpus, const AnalysisOpti
 
 // Takes away what an earlier run left, so that nothing old stands beside the new.
 void clear(const AnalysisOptions& options) {
-  for (const char* name : kResultFiles) fs::remove(options.folder / name);
+  for (const ResultFile& file : result_files()) fs::remove(options.folder / file.name);
   fs::remove(state_file(options.folder));
   // The cells of any model, not of this one alone.
   std::vector<std::string> cells = {"control_shuffled", "control_null"};
   for (const char* tag : {"rope", "alibi", "learned", "encoding"}) {
-    for (const char* mask : {"causal", "full"}) {
-      for (const char* with : {"", "no"}) cells.push_back(fmt::format("{}{}_{}", with, tag, mask));
+    for (const bool encoded : {true, false}) {
+      for (const bool causal : {true, false}) cells.push_back(cell_name(tag, encoded, causal));
     }
   }
   for (const std::string& cell : cells) {
@@ -147,7 +141,8 @@ void clear(const AnalysisOptions& options) {
 // Files, and folders with a figure's, that a process was writing when it was killed.
 void remove_temporary_files(const fs::path& folder, const std::vector<Cell>& cells) {
   std::vector<std::string> names = {"incomplete"};
-  for (const char* file : kResultFiles) names.push_back(fs::path(file).stem().string());
+  for (const ResultFile& file : result_files())
+    names.push_back(fs::path(file.name).stem().string());
   for (const Cell& cell : cells) names.push_back(cell.name);
   std::vector<fs::path> left;
   for (const fs::path& place : {folder, folder / "figures"}) {
@@ -205,6 +200,10 @@ PositionEncoding encoding_of(const ModelSpec& spec) {
   return encoding;
 }
 
+std::string cell_name(std::string_view tag, bool encoded, bool causal) {
+  return fmt::format("{}{}_{}", encoded ? "" : "no", tag, causal ? "causal" : "full");
+}
+
 std::vector<Cell> factorial_cells(const ModelSpec& spec) {
   const PositionEncoding encoding = encoding_of(spec);
   if (std::none_of(spec.layers.begin(), spec.layers.end(),
@@ -222,10 +221,10 @@ std::vector<Cell> factorial_cells(const ModelSpec& spec) {
   const std::string none = "no " + encoding.name;
   const std::string& tag = encoding.tag;
   return {
-      {tag + "_causal", fmt::format("{}, {} (the model as it is)", on, mask), {}, false},
-      {tag + "_full", on + ", full mask", {full}, false},
-      {fmt::format("no{}_causal", tag), fmt::format("{}, {}", none, mask), {off}, false},
-      {fmt::format("no{}_full", tag), none + ", full mask", {off, full}, false},
+      {cell_name(tag, true, true), fmt::format("{}, {} (the model as it is)", on, mask), {}, false},
+      {cell_name(tag, true, false), on + ", full mask", {full}, false},
+      {cell_name(tag, false, true), fmt::format("{}, {}", none, mask), {off}, false},
+      {cell_name(tag, false, false), none + ", full mask", {off, full}, false},
       {"control_shuffled", "the model as it is, tokens shuffled", {}, true},
       {"control_null", none + ", full mask, tokens shuffled", {off, full}, true},
   };
@@ -291,13 +290,9 @@ Analysis analyze(const LoadedModel& model, const Corpus& corpus, const AnalysisO
   save_analysis_state(options.folder, cells, analysis.cells);
   measure_groups(options.folder, analysis);
   conclude(analysis);
-  write_text_atomically(options.folder / "measures.csv", measures_csv(analysis));
-  write_text_atomically(options.folder / "curves.csv", curves_csv(analysis));
-  write_text_atomically(options.folder / "effects.csv", effects_csv(analysis));
-  write_text_atomically(options.folder / "loss.csv", loss_csv(analysis));
-  write_text_atomically(options.folder / "decoding.csv", decoding_csv(analysis));
-  write_text_atomically(options.folder / "measures.json", measures_json(analysis));
-  write_text_atomically(options.folder / "report.html", html_report(analysis));
+  for (const ResultFile& file : result_files()) {
+    write_text_atomically(options.folder / file.name, file.text(analysis));
+  }
   for (const Cell& cell : cells) fs::remove(group_file(options.folder, cell));
   fs::remove(state_file(options.folder));
   return analysis;

@@ -11,6 +11,8 @@
 #include "poslens/atomic_file.h"
 #include "poslens/error.h"
 #include "report/group_measures.h"
+#include "report/numbers.h"
+#include "report/result_files.h"
 
 namespace poslens {
 namespace {
@@ -20,17 +22,14 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kSchema = "poslens-incomplete/1";
 
-// JSON has no NaN.
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-
 double number_of(const Json& json) {
   return json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
 }
 
 // [value, standard error, without group 0, without group 1, ...]
 Json to_json(const Estimate& estimate) {
-  Json list = {number(estimate.value), number(estimate.standard_error)};
-  for (const double value : estimate.leave_one_out) list.push_back(number(value));
+  Json list = {json_number(estimate.value), json_number(estimate.standard_error)};
+  for (const double value : estimate.leave_one_out) list.push_back(json_number(value));
   return list;
 }
 
@@ -94,7 +93,7 @@ void save_analysis_state(const fs::path& folder, const std::vector<Cell>& cells,
   for (std::size_t k = finished.size(); k < cells.size(); ++k) {
     json["missing"].push_back(cells[k].name + ".npz");
   }
-  for (const char* file : kResultFiles) json["missing"].push_back(file);
+  for (const ResultFile& file : result_files()) json["missing"].push_back(file.name);
   json["finished"] = Json::object();
   for (const CellResult& result : finished) json["finished"][result.cell.name] = to_json(result);
   write_text_atomically(state_file(folder), json.dump() + "\n");

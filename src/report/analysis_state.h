@@ -10,11 +10,6 @@
 
 namespace poslens {
 
-// What an analysis writes beside its maps and figures, the report last.
-inline constexpr const char* kResultFiles[] = {"measures.csv", "effects.csv", "loss.csv",
-                                               "decoding.csv", "curves.csv",  "measures.json",
-                                               "report.html"};
-
 std::filesystem::path state_file(const std::filesystem::path& folder);
 
 // cells: all of the analysis; finished: the first of them. Throws Error when the file cannot be
@@ -23,8 +18,7 @@ void save_analysis_state(const std::filesystem::path& folder, const std::vector<
                          const std::vector<CellResult>& finished);
 
 // The measures of the finished cells, the first of `cells` whose groups are still there; their maps
-// are not filled. Throws Error
-// naming the file and the field when it is damaged.
+// are not filled. Throws Error naming the file and the field when it is damaged.
 std::vector<CellResult> load_analysis_state(const std::filesystem::path& folder,
                                             const std::vector<Cell>& cells);
 

@@ -23,16 +23,10 @@ constexpr Keys kWithoutFirst = &LayerMeasures::without_first_key;
 constexpr Part kTotal = &Decomposition::total;
 constexpr Part kNonrelative = &Decomposition::nonrelative;
 
-double sum_of(std::span<const double> values) {
-  double sum = 0;
-  for (const double value : values) sum += value;
-  return sum;
-}
-
 Estimate sum_over_layers(const CellResult& cell, Keys keys, Part part) {
   std::vector<const Estimate*> inputs;
   for (const LayerMeasures& layer : cell.layers) inputs.push_back(&(layer.*keys.*part));
-  return combine(inputs, sum_of);
+  return sum(inputs);
 }
 
 // Part of one cell against a part of another, both summed over layers.
@@ -305,9 +299,11 @@ class Writer {
     const bool few = 10 * static_cast<std::size_t>(above) <= cell.variation.size();
     bool constant = few;
     if (!inputs.empty()) {
-      const Estimate mean = find("null_variation", combine(inputs, [](std::span<const double> of) {
-                                   return sum_of(of) / static_cast<double>(of.size());
-                                 }));
+      const Estimate all = sum(inputs);
+      const auto layers = static_cast<double>(inputs.size());
+      const Estimate mean =
+          find("null_variation",
+               combine({&all}, [&](std::span<const double> of) { return of[0] / layers; }));
       constant = !beyond_noise(mean) && few;
       text += fmt::format(
           "{}: its deviations are {} of the model's own signal in the mean over "
@@ -362,8 +358,7 @@ const CellResult& Analysis::cell(std::string_view name) const {
 }
 
 const CellResult& Analysis::cell(bool encoded, bool causal) const {
-  return cell(
-      fmt::format("{}{}_{}", encoded ? "" : "no", encoding.tag, causal ? "causal" : "full"));
+  return cell(cell_name(encoding.tag, encoded, causal));
 }
 
 bool beyond_noise(const Estimate& estimate) { return estimate.value > 2 * estimate.standard_error; }

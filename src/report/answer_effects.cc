@@ -19,18 +19,12 @@ struct Summary {
   Estimate nonrelative_share;
 };
 
-double sum_of(std::span<const double> values) {
-  double sum = 0;
-  for (const double value : values) sum += value;
-  return sum;
-}
-
 Estimate over_layers(const Analysis& analysis, std::size_t effect, Keys keys, Part part) {
   std::vector<const Estimate*> inputs;
   for (const FactorialEffects& layer : analysis.effects) {
     inputs.push_back(&(named_effects(layer)[effect].second->*keys.*part));
   }
-  return combine(inputs, sum_of);
+  return sum(inputs);
 }
 
 // Of encoding, mask and interaction.
@@ -43,7 +37,7 @@ std::vector<Summary> summaries(const Analysis& analysis, Keys keys) {
     all[effect].nonrelative_share =
         ratio(over_layers(analysis, effect, keys, &Decomposition::nonrelative), all[effect].total);
   }
-  const Estimate whole = combine({&all[0].total, &all[1].total, &all[2].total}, sum_of);
+  const Estimate whole = sum({&all[0].total, &all[1].total, &all[2].total});
   for (Summary& summary : all) summary.share = ratio(summary.total, whole);
   return all;
 }

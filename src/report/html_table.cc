@@ -1,8 +1,7 @@
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "report/html_parts.h"
+#include "report/numbers.h"
 
 namespace poslens {
 namespace {
@@ -22,11 +21,9 @@ constexpr Column kColumns[] = {
 };
 
 std::string cell_of(const Estimate& estimate, bool share, bool noise) {
-  const auto digits = [](double value) {
-    return std::isfinite(value) ? fmt::format("{:.9g}", value) : std::string();
-  };
-  return fmt::format("<td data-value=\"{}\" data-error=\"{}\"{}>{}</td>", digits(estimate.value),
-                     digits(estimate.standard_error), noise ? " class=\"noise\"" : "",
+  return fmt::format("<td data-value=\"{}\" data-error=\"{}\"{}>{}</td>",
+                     csv_number(estimate.value), csv_number(estimate.standard_error),
+                     noise ? " class=\"noise\"" : "",
                      prose(share ? format_share(estimate) : format_estimate(estimate)));
 }
 

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "poslens/version.h"
+#include "report/numbers.h"
 #include "report/over_layers.h"
 #include "report/position_file.h"
 #include "report/words.h"
@@ -14,12 +15,6 @@ namespace poslens {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-
-std::string csv_number(double value) {
-  return std::isfinite(value) ? fmt::format("{:.9g}", value) : std::string();
-}
 
 // ",NAME,NAME_standard_error" for each.
 template <typename Named>
@@ -65,16 +60,16 @@ Json cell_json(const CellResult& result) {
     json["loss"] = Json::array();
     for (const double loss : result.map.loss) {
       sum += loss;
-      json["loss"].push_back(number(loss));
+      json["loss"].push_back(json_number(loss));
     }
-    json["mean_loss"] = number(sum / static_cast<double>(result.map.loss.size()));
+    json["mean_loss"] = json_number(sum / static_cast<double>(result.map.loss.size()));
   }
   json["over_layers"] = Json::object();
   for (const auto& [name, spread] : spreads_over_layers(result)) {
     json["over_layers"][name] = {{"layers", spread.layers},
-                                 {"median", number(spread.median)},
-                                 {"smallest", number(spread.smallest)},
-                                 {"largest", number(spread.largest)}};
+                                 {"median", json_number(spread.median)},
+                                 {"smallest", json_number(spread.smallest)},
+                                 {"largest", json_number(spread.largest)}};
   }
   json["position"] = position_json(position_decoding(result.map));
   json["layers"] = layers_json(result.layers);
@@ -87,8 +82,8 @@ Json cell_json(const CellResult& result) {
 }  // namespace
 
 Json estimate_json(const Estimate& estimate) {
-  Json json = {{"value", number(estimate.value)},
-               {"standard_error", number(estimate.standard_error)}};
+  Json json = {{"value", json_number(estimate.value)},
+               {"standard_error", json_number(estimate.standard_error)}};
   const Interval interval = confidence_interval(estimate);
   if (!std::isnan(interval.low)) json["interval_95"] = {interval.low, interval.high};
   return json;
@@ -187,11 +182,8 @@ std::string curves_csv(const Analysis& analysis) {
   std::string text = "cell,layer,by,first,last,mean,standard_error,low,high\n";
   const auto add = [&](const std::string& head, const Curve& curve) {
     for (std::size_t bin = 0; bin < curve.mean.size(); ++bin) {
-      const Estimate& mean = curve.mean[bin];
-      const Interval interval = confidence_interval(mean);
-      text += fmt::format("{},{},{},{},{},{},{}\n", head, curve.first[bin], curve.last[bin],
-                          csv_number(mean.value), csv_number(mean.standard_error),
-                          csv_number(interval.low), csv_number(interval.high));
+      text += fmt::format("{},{},{},{}\n", head, curve.first[bin], curve.last[bin],
+                          csv_estimate(curve.mean[bin]));
     }
   };
   for (const CellResult& result : analysis.cells) {

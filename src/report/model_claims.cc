@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+
+#include "report/answer.h"
+#include "report/numbers.h"
 
 namespace poslens {
 namespace {
@@ -11,38 +13,24 @@ namespace {
 struct Statement {
   const char* words;
   const char* measure;
-  bool is_share;  // of the position signal
-  Verdict (*verdict)(const Estimate& estimate);
+  Decomposition LayerMeasures::*keys;  // whose non-relative share it is of; nullptr: nearness
 };
 
 constexpr Statement kStatements[] = {
     {"scores depend on more than the distance: the non-relative share is above 0",
-     "nonrelative_share", true, verdict_above_zero},
+     "nonrelative_share", &LayerMeasures::all_keys},
     {"the same without the first key, often an attention sink",
-     "nonrelative_share_without_first_key", true, verdict_above_zero},
-    {"near keys score higher: the slope against log distance is below 0", "nearness", false,
-     verdict_below_zero},
+     "nonrelative_share_without_first_key", &LayerMeasures::without_first_key},
+    {"near keys score higher: the slope against log distance is below 0", "nearness", nullptr},
 };
 
-const Estimate& estimate_of(const LayerMeasures& layer, std::string_view name) {
-  const auto estimates = named_estimates(layer);
-  return *std::find_if(estimates.begin(), estimates.end(), [&](const auto& named) {
-            return named.first == name;
-          })->second;
-}
-
 Verdict verdict_of(const Statement& statement, const LayerMeasures& layer) {
-  if (!statement.is_share) return statement.verdict(estimate_of(layer, statement.measure));
+  if (statement.keys == nullptr) return verdict_below_zero(layer.nearness);
   // Layer 1 scores the tokens themselves: what makes its map non-relative is no mask.
   if (layer.layer == 0) return Verdict::not_meant;
-  const bool all_keys = std::string_view(statement.measure) == "nonrelative_share";
-  const Estimate& total = all_keys ? layer.all_keys.total : layer.without_first_key.total;
-  if (!(total.value > 2 * total.standard_error)) return Verdict::no_signal;
-  return statement.verdict(estimate_of(layer, statement.measure));
-}
-
-std::string csv_number(double value) {
-  return std::isfinite(value) ? fmt::format("{:.9g}", value) : std::string();
+  const Decomposition& parts = layer.*statement.keys;
+  return beyond_noise(parts.total) ? verdict_above_zero(parts.nonrelative_share)
+                                   : Verdict::no_signal;
 }
 
 }  // namespace
@@ -98,13 +86,10 @@ std::string model_measures_csv(const ModelRun& run) {
   std::string text = "layer,measure,value,standard_error,low,high,verdict\n";
   for (std::size_t place = 0; place < run.layers.size(); ++place) {
     for (const auto& [name, estimate] : named_estimates(run.layers[place])) {
-      const Interval interval = confidence_interval(*estimate);
       const auto claim =
           std::find_if(run.claims.begin(), run.claims.end(),
                        [measure = name](const ModelClaim& c) { return c.measure == measure; });
-      text += fmt::format("{},{},{},{},{},{},{}\n", run.layers[place].layer, name,
-                          csv_number(estimate->value), csv_number(estimate->standard_error),
-                          csv_number(interval.low), csv_number(interval.high),
+      text += fmt::format("{},{},{},{}\n", run.layers[place].layer, name, csv_estimate(*estimate),
                           claim == run.claims.end() ? "" : to_string(claim->verdicts[place]));
     }
   }

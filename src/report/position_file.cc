@@ -2,28 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "report/measures_file.h"
+#include "report/numbers.h"
 
 namespace poslens {
-namespace {
 
 using Json = nlohmann::ordered_json;
-
-// value, standard error and the ends of the interval, each after a comma.
-std::string columns(const Estimate& estimate) {
-  const Interval interval = confidence_interval(estimate);
-  std::string text;
-  for (const double value :
-       {estimate.value, estimate.standard_error, interval.low, interval.high}) {
-    text += std::isfinite(value) ? fmt::format(",{:.9g}", value) : ",";
-  }
-  return text;
-}
-
-}  // namespace
 
 Json position_json(const PositionDecoding& decoding) {
   if (decoding.rows.empty()) return nullptr;
@@ -48,9 +34,10 @@ std::string decoding_csv(const Analysis& analysis) {
   for (const CellResult& result : analysis.cells) {
     const PositionDecoding decoding = position_decoding(result.map);
     for (const PositionDecoding::Row& row : decoding.rows) {
-      text += fmt::format("{},{},{}{}{},{:.9g},{:.9g}\n", result.cell.name, row.layer,
-                          row.leaves ? "leaves" : "enters", columns(row.r2), columns(row.error),
-                          decoding.chance, decoding.middle);
+      text += fmt::format("{},{},{},{},{},{},{}\n", result.cell.name, row.layer,
+                          row.leaves ? "leaves" : "enters", csv_estimate(row.r2),
+                          csv_estimate(row.error), csv_number(decoding.chance),
+                          csv_number(decoding.middle));
     }
   }
   return text;
